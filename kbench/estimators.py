@@ -40,9 +40,6 @@ if TYPE_CHECKING:
 
     from kbench.kernels.arrays import Matrix, MatrixLike
 
-ROW_SHARE = 1.0
-"""Part of the training rows that this process has: less than 1 in trials that predict a cost."""
-
 BLOCK_VALUES = 2**20
 """Values of the blocks of rows that are not in memory."""
 

@@ -244,6 +244,11 @@ def kbench_compared_results(
 
 
 @hookspec
+def kbench_task_cost(run: Run, cell: PlannedCell) -> Cost | None:
+    """Predict the cost of the next task of a cell, just before it begins. One answer at most."""
+
+
+@hookspec
 def kbench_predicted_cost(trials: Sequence[Trial], n_rows: int) -> Cost | None:
     """Predict the cost of a task on a number of rows from trials on fewer. One answer at most."""
 

@@ -29,7 +29,8 @@ class EstimatorSpec:
     `y` in ``fit``, and `requires` something of its inputs; a learner has ``fit_path`` along its
     `path`, and `simpler` says which values of its parameters make a simpler model. `what` is
     its kind and name for messages, and `draw` the number of the seed, of several on the same
-    data: 0 is the seed that is given.
+    data: 0 is the seed that is given. `row_share` is the part of the training rows that there
+    are: less than 1 in trials that predict a cost.
     """
 
     make: Callable[..., Any]
@@ -41,6 +42,7 @@ class EstimatorSpec:
     simpler: Mapping[str, str] = field(default_factory=dict)
     label: str = "the component"
     draw: int = 0
+    row_share: float = 1.0
 
     def fit(
         self, chosen: Params, seed: int, Z: Matrix, y: np.ndarray, weight: np.ndarray | None = None
@@ -64,9 +66,12 @@ class EstimatorSpec:
     def build(self, chosen: Params, seed: int) -> Any:
         """Return an unfitted estimator; its `random_state` is `seed` unless given.
 
-        Of another `draw` than 0 it is derived from `seed`.
+        Of another `draw` than 0 it is derived from `seed`. An estimator with ``scale_sizes`` gets
+        the share of the rows, to compute a sample as it would compute all rows.
         """
         estimator = self._make_unseeded(chosen)
+        if self.row_share < 1 and hasattr(estimator, "scale_sizes"):
+            estimator.scale_sizes(self.row_share)
         if self._is_seeded(estimator, chosen):
             estimator.random_state = derive_seed(seed, "draw", self.draw) if self.draw else seed
         return estimator

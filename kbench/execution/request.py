@@ -28,7 +28,7 @@ from kbench.machine import contention, snapshot
 from kbench.messages import format_memory
 from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, task_key
-from kbench.records import Cell, Cost, Details, Limits, Manifest, Result, Task
+from kbench.records import Cell, Details, Limits, Manifest, Result, Task
 from kbench.records.canonical import (
     encodable,
     from_json,
@@ -100,7 +100,8 @@ class Request:
         """Return plain JSON values, for a file or a message."""
         cell = self.task.cell
         refs = {name: to_json_with_label(getattr(cell, name)) for name in _REFS}
-        task = vars(self.task) | {"cell": {**refs, "protocol": to_json(cell.protocol)}}
+        cell_values = {**refs, "protocol": to_json(cell.protocol)}
+        task = vars(self.task) | {"cell": cell_values, "predicted": None}
         return vars(self) | {"task": task, "limits": asdict(self.limits)}
 
     @classmethod
@@ -328,7 +329,6 @@ def write_result(
     task: Task,
     answer: Answer,
     limits: Limits,
-    predicted: Cost | None,
     jobs: int | None,
     timing: Literal["shared", "exclusive"],
 ) -> Result:
@@ -339,8 +339,8 @@ def write_result(
     outcome, host, manifest = answer.outcome, answer.host, answer.manifest
     key = task_key(task.cell_key, task.split_index)
     metrics, details, error = {}, Details(), outcome.error
-    if outcome.status == "out_of_memory" and predicted is not None:
-        error += f"; {format_memory(predicted.memory_mib.value)} were predicted"
+    if outcome.status == "out_of_memory" and task.predicted is not None:
+        error += f"; {format_memory(task.predicted.memory_mib.value)} were predicted"
     if outcome.status == "ok":
         value = outcome.value
         metrics = {**value["metrics"], "peak_memory_mib": outcome.peak_memory_mib}
@@ -366,7 +366,7 @@ def write_result(
         cpu=host.cpu,
         machine_speed_s=host.machine_speed_s,
         cpu_s=outcome.cpu_s,
-        predicted=predicted,
+        predicted=task.predicted,
         manifest="" if manifest is None else manifest.digest,
     )
     if manifest is not None:

@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from kbench.errors import (
     PluginError,
     SourceUnreachableError,
 )
-from kbench.evaluation import block_fits, embedding, passes, timing
+from kbench.evaluation import block_fits, embedding, lazy_rows, passes, timing
 from kbench.evaluation.evaluate import evaluate_split, run_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
 from kbench.evaluation.search import _blocks
@@ -58,12 +58,13 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 OF_ALL_ROWS = (
-    (passes, "WHOLE_BYTES"),
-    (_blocks, "WHOLE_BYTES"),
-    (embedding, "FIT_BYTES"),
-    (block_fits, "SAMPLE_BYTES"),
+    (lazy_rows, "BLOCK_ROWS", 512),
+    (passes, "WHOLE_BYTES", 1),
+    (_blocks, "WHOLE_BYTES", 1),
+    (embedding, "FIT_BYTES", 1),
+    (block_fits, "SAMPLE_BYTES", 1),
 )
-"""Sizes of the inputs or the embedding of all rows that decide how they are computed."""
+"""Sizes that decide how all rows are computed, and the least ones: tiny blocks take longer."""
 
 TRIAL_TIME_S = 5.0
 """Wall clock of a trial fit, which shows whether the component rejects a parameter's value."""
@@ -386,6 +387,8 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
         **learner_side(cell.learner, _registry(), inputs.task),
         **search_side(protocol.search_metric, _registry(), n_classes),
     )
+    learner = replace(method.learner, row_share=payload.get("share", 1.0))
+    method = replace(method, learner=learner)
     before = global_state.settings()
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
         reveal = partial(hand_over, channel)
@@ -412,11 +415,9 @@ def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[
     Sizes from which the evaluation goes on in another way are that share of theirs, in this process
     only, so that the sample is computed as all rows will be. No step is repeated for a clock.
     """
-    for module, name in OF_ALL_ROWS:
-        setattr(module, name, max(1, int(payload["share"] * getattr(module, name))))
-    from kbench import estimators  # scikit-learn: `warm` imports it without pandas
-
-    timing.SHORT_S, estimators.ROW_SHARE = 0.0, payload["share"]
+    for module, name, least in OF_ALL_ROWS:
+        setattr(module, name, max(least, int(payload["share"] * getattr(module, name))))
+    timing.SHORT_S = 0.0
     processes.map_arrays(payload["share"])
     return evaluate_task(payload, channel)
 

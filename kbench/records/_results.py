@@ -87,6 +87,8 @@ class Task:
     plugins : tuple of str
         Third-party plugins of the cell's map and learner, the only ones that its
         process imports.
+    predicted : Cost, optional
+        Its predicted cost, which the process does not get.
     """
 
     cell: Cell
@@ -96,6 +98,7 @@ class Task:
     kinds: tuple[str, ...] = ()
     records: str = ""
     plugins: tuple[str, ...] = ()
+    predicted: Cost | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 import time
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import partial
 
 from kbench.errors import ClusterError
 from kbench.execution.engine import Engine
@@ -120,7 +122,11 @@ def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | Non
     run.watch.on_planned(run.cells, n_tasks, run.suite.compared)
     if not n_tasks:
         return None
-    tasks = (run.plan.planner.task(cell, index) for cell, index in strategy.steps())
+    predict = partial(run.verbs.one, "kbench_task_cost", run=run)
+    tasks = (
+        replace(run.plan.planner.task(cell, index), predicted=predict(cell=cell))
+        for cell, index in strategy.steps()
+    )
     try:
         for task, answer in engine.run(tasks):
             if answer.is_cut_off:
@@ -128,9 +134,7 @@ def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | Non
             same = run.same(task)
             cell = same[0]
             limits, options = run.suite.limits, run.options
-            result = write_result(
-                run.journal, task, answer, limits, cell.cost, options.jobs, options.timing
-            )
+            result = write_result(run.journal, task, answer, limits, options.jobs, options.timing)
             cell.results[task.split_index] = result  # cells of one key share them
             strategy.tell(cell, result)
             run.watch.on_finished(cell, result)

@@ -3,8 +3,7 @@
 ::
 
     costs         trials in sandboxes, and what they say of a cell
-    samples       the rows of a trial
+    trials        cells that are worth trials, samples of rows, costs that results show
     prediction    memory and time on all rows, from trials on fewer
     errors        predictions beside what was measured
-    screen      cells that are worth trials
 """

@@ -8,9 +8,8 @@ the journal is that of one machine.
 from __future__ import annotations
 
 import json
-import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -18,7 +17,6 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.features import (
-    WHOLE_BYTES,
     WIDTH,
     Handover,
     PlannedCell,
@@ -34,27 +32,22 @@ from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
 from kbench_costs.prediction import too_long
-from kbench_costs.trials import MAX_ROWS, Samples, narrower, needs_trials, rows_of_width
+from kbench_costs.trials import Samples, is_wide, needs_trials, task_cost
 
-SHARE, MIN_S, MAX_S = 0.05, 1.5, 20.0
-"""CPU time of the trials of a cell.
+SHARE, MAX_S = 0.05, 20.0
+"""CPU time of the trials of a cell: a share of that predicted for all its tasks, up to a bound."""
 
-It is a share of that predicted for all its tasks, between two bounds.
-"""
+CHEAP_S, SECOND_S = 0.5, 2.5
+"""CPU time of the first trial up to which there is a second one in any case, and that of the
+second one if the first would have no part that is the same for any rows."""
 
-CHEAP_S = 0.5
-"""CPU time of the first trial up to which there is a second one in any case."""
+FIRST_ROWS = 1024
+"""Training rows of the smallest trial, at least: with fewer, trees have fewer leaves."""
 
-THIRD_S = 1.5
-"""CPU time up to which there is a third one: two do not show where memory stops growing."""
-
-FIRST_ROWS = 256
-"""Training rows of the smallest trial, at least."""
-
-MAX_BEYOND = 128
+MAX_BEYOND = 512
 """Rows of a task over those of its first trial, at most."""
 
-STEPS = (4, 2)
+STEPS = (16, 8, 4, 2)
 """Rows of a trial over those of the one before, the best first."""
 
 TRIAL_S = 60.0
@@ -62,9 +55,6 @@ TRIAL_S = 60.0
 
 BEYOND = 1.25
 """A cell is skipped if a sample hits the limit of memory that should need this much of it."""
-
-TRIALS_OF_CELL = 4
-"""Trials that a cell has room for, at least, where its smallest one is worth its time."""
 
 MAX_WIDTHS = 5
 """Numbers of components that are tried for the largest that fits."""
@@ -87,20 +77,15 @@ class _Subject:
     task: Task
     samples: Samples
     trials: list[Trial]
-    pairs: float
+    growth: tuple[float, float]
     manifest: Manifest = field(default_factory=Manifest)
 
     def cost(self) -> Cost | None:
-        return cost.predict(self.trials, self.samples.n_rows, self.pairs)
+        return cost.predict(self.trials, self.samples.n_rows, *self.growth)
 
 
 def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
-    """Predict the costs of large cells; those that cannot stay within a limit are skipped.
-
-    A run with a limited time does not spend it on that.
-    """
-    if run.options.total_s < math.inf:
-        return
+    """Predict the costs of large cells; those that cannot stay within a limit are skipped."""
     limit = run.suite.limits.task_memory_mib
     # each key once
     chosen = {cell.key: cell for cell in cells if needs_trials(cell, run.registry, limit)}
@@ -114,7 +99,7 @@ def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
         cost = prediction.cost
         cell.cost = replace(cost, seconds=None) if run.offer else cost
         refusal, timeout_s = prediction.refusal, run.suite.limits.task_timeout_s
-        if not refusal and not cell.done and cell.cost.seconds is not None:
+        if not refusal and cell.cost.seconds is not None:
             refusal = too_long(cell.cost.seconds, timeout_s, cell.cell.protocol)
         if refusal:
             cell.problem = Problem("skipped", refusal)
@@ -142,36 +127,24 @@ class _Costs:
                 f"predicting memory and time by fits of {plural(n, 'cell')} on samples of the "
                 f"rows, about {MAX_S:.0f} s of CPU time each at most"
             )
-        # wide embeddings last: narrower ones say whether a trial is worth its time
-        of_wide = narrower(cells, WHOLE_BYTES)
-        first = [cell for cell in cells if cell.key not in of_wide]
-        last = sorted((cell for cell in cells if cell.key in of_wide), key=_width)
+        # wide embeddings last, when costs of narrower ones are known
+        wide = {cell.key: cell for cell in cells if is_wide(self._run, cell)}
+        tried = [cell for cell in cells if cell.key not in wide]
         predictions: dict[str, Prediction] = {}
         predicted = chain(
-            over_slots(first, self._work, self._run.jobs),
-            ((cell, self._predict_wide(cell, of_wide[cell.key], predictions)) for cell in last),
+            over_slots(tried, self._work, self._run.jobs),
+            ((cell, self._predict_wide(cell)) for cell in wide.values()),
         )
         for i, (cell, known) in enumerate(predicted, 1):
             if known is not None:
-                predictions[cell.key] = known
+                predictions[cell.key], cell.cost = known, known.cost
             if n:
                 self._run.watch.on_predicted(cell, known.cost if known else None, i, len(cells))
         return predictions
 
-    def _predict_wide(
-        self, cell: PlannedCell, narrower: Sequence[PlannedCell], found: Mapping[str, Prediction]
-    ) -> Prediction | None:
-        """Predict a cell from narrower embeddings, unless its smallest trial is short."""
-        costs, first = {}, {}
-        for other in narrower:
-            made = [t.seconds for t in self._known.get(other.key, ()) if t.status == "ok"]
-            if made and other.key in found:
-                first[_width(other)], costs[_width(other)] = made[0], found[other.key].cost
-        width, short_s = _width(cell), MAX_S / TRIALS_OF_CELL
-        by_width = sorted(first.items())
-        if not first or cost.TIME_BY_WIDTH.predict(by_width, width).value <= short_s:
-            return self._work(cell, 0)
-        return Prediction(cost.predict_wider(costs, width))
+    def _predict_wide(self, cell: PlannedCell) -> Prediction | None:
+        predicted = task_cost(self._run, cell)
+        return Prediction(predicted) if predicted else self._work(cell, 0)
 
     def _recall(self, cells: Iterable[PlannedCell]) -> None:
         """Read the known trials of cells from the journal."""
@@ -192,12 +165,9 @@ class _Costs:
         if not subject.trials:
             self._try(subject, len(planned.missing))
             self._keep(subject)
-        limit = self._limits.task_memory_mib
-        if not any(trial.status == "ok" for trial in subject.trials):
-            self._try_rows(subject, rows_of_width(subject.cell, BEYOND * limit))
         self._known[planned.key] = subject.trials
         predicted = subject.cost()
-        if predicted is None or not predicted.exceeds(limit) or planned.done:
+        if predicted is None or not predicted.exceeds(self._limits.task_memory_mib):
             return Prediction(predicted) if predicted else None
         is_confirmed = self._is_over(subject)
         predicted = subject.cost() or predicted
@@ -205,8 +175,10 @@ class _Costs:
 
     def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
         learner = self._run.registry.get("learner", cell.learner.name)
-        pairs = cost.PAIRS_OF_KERNEL if learner.uses_kernel else cost.PAIRS
-        return _Subject(key, cell, task, samples, list(self._known.get(key, ())), pairs)
+        compares = learner.uses_kernel or learner.family == "neighbours"
+        time = cost.PAIRS_OF_KERNEL if compares else cost.PAIRS
+        growth = time, cost.PAIRS_OF_KERNEL if learner.uses_kernel else cost.PAIRS
+        return _Subject(key, cell, task, samples, list(self._known.get(key, ())), growth)
 
     def _make_samples(self, task: Task) -> Samples:
         protocol = task.cell.protocol
@@ -232,24 +204,22 @@ class _Costs:
 
     def _grow(self, subject: _Subject, n_splits: int = 1) -> None:
         """Make trials until the next takes more than a small share of what they predict."""
-        most = min(subject.samples.n_rows, MAX_ROWS)
-        first = max(FIRST_ROWS, most // MAX_BEYOND)
-        made = [self._trial(subject, min(first, most))]
-        if made[0].status == "timed_out" and first > FIRST_ROWS:
-            made = [self._trial(subject, min(FIRST_ROWS, most))]
+        most = subject.samples.n_rows
+        made = [self._trial(subject, min(most, max(FIRST_ROWS, most // MAX_BEYOND)))]
+        if made[0].status == "timed_out":
+            made = [self._trial(subject, max(2, made[0].n_rows // STEPS[0]))]
         while made[-1].status == "ok" and made[-1].n_rows < most:
             predicted = subject.cost()
             tasks_s = n_splits * predicted.seconds.value if predicted and predicted.seconds else 0.0
-            left = min(MAX_S, max(MIN_S, SHARE * tasks_s)) - sum(trial.seconds for trial in made)
+            left = min(MAX_S, SHARE * tasks_s) - sum(trial.seconds for trial in made)
             if len(made) == 1 and made[0].seconds <= CHEAP_S:
-                left = math.inf
-            elif len(made) == 2:
-                left = max(left, THIRD_S)
+                left = SECOND_S
             following = (min(step * made[-1].n_rows, most) for step in STEPS)
-            n = next((rows for rows in following if cost.seconds_of(made, rows) <= left), None)
+            pairs = subject.growth[0]
+            n = next((n for n in following if cost.seconds_of(made, n, pairs) <= left), None)
             if n is None and len(made) == 1:
                 # one trial does not show how much of its cost is the same for any rows
-                self._trial(subject, max(2, made[0].n_rows // STEPS[0]))
+                self._trial(subject, max(2, made[0].n_rows // STEPS[2]))
             if n is None:
                 return
             made.append(self._trial(subject, n))
@@ -262,7 +232,7 @@ class _Costs:
         if not any(trial.status == "out_of_memory" for trial in subject.trials):
             need = BEYOND * self._limits.task_memory_mib
             n_rows = subject.samples.n_rows
-            n = cost.rows_that_need(subject.trials, need, n_rows, subject.pairs)
+            n = cost.rows_that_need(subject.trials, need, n_rows, *subject.growth)
             self._try_rows(subject, n)
         return any(trial.status == "out_of_memory" for trial in subject.trials)
 
@@ -270,7 +240,7 @@ class _Costs:
         """Make one more trial, unless it is known what one on fewer rows needs."""
         most = max(trial.n_rows for trial in subject.trials)
         if n_rows is not None and n_rows > most:
-            self._trial(subject, min(n_rows, subject.samples.n_rows, MAX_ROWS))
+            self._trial(subject, min(n_rows, subject.samples.n_rows))
             self._keep(subject)
 
     def _trial(
@@ -352,10 +322,6 @@ class _Costs:
                 break
             needs[smaller] = known.memory_mib.high
         return cost.largest_width(needs, limit)
-
-
-def _width(cell: PlannedCell) -> int:
-    return get_width(cell.cell) or 0
 
 
 def _parse_trial(line: dict[str, object], limit_mib: float) -> list[Trial]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from kbench import features
@@ -10,10 +11,23 @@ from kbench.features import hookimpl
 
 @hookimpl
 def kbench_cells_planned(run: features.Run, cells: Sequence[features.PlannedCell]) -> None:
-    """Predict the costs of large cells; those that cannot stay within a limit are skipped."""
-    from kbench_costs.costs import predict_costs
+    """Predict the costs of large cells; those that cannot stay within a limit are skipped.
 
-    predict_costs(run, cells)
+    A run with a limited time does not spend it on that.
+    """
+    if run.options.total_s == math.inf:
+        from kbench_costs import costs, trials
+
+        trials.remember(run, cells)
+        costs.predict_costs(run, cells)
+
+
+@hookimpl
+def kbench_task_cost(run: features.Run, cell: features.PlannedCell) -> features.Cost | None:
+    """Predict the cost of a task from results, or take that of the cell."""
+    from kbench_costs.trials import task_cost
+
+    return task_cost(run, cell)
 
 
 @hookimpl

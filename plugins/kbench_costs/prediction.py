@@ -111,16 +111,10 @@ MEMORY = Growth(exponent_scale=0.05, noise=0.03, drift=0.04)
 HELD = 0.5
 """Part of the memory of a search that is held while metrics are computed, which follow it."""
 
-LAST, LAST_OF_KERNEL = 3, 2
+LAST, LAST_OF_KERNEL = 3, 1
 """Trials that memory is predicted from: those on the most rows. Small Gram matrices are lost in
 the rest.
 """
-
-TIME_BY_WIDTH = Growth(exponent=2.0, exponent_scale=0.5, noise=0.06, drift=0.1)
-"""Growth of seconds with the columns of the embedding, between a product and a decomposition."""
-
-MEMORY_BY_WIDTH = Growth(exponent=1.5, exponent_scale=0.5, noise=0.03, drift=0.1)
-"""Growth of memory with them: blocks of rows and Gram matrices."""
 
 THREADS_SD = 0.1
 """Standard deviation of the logarithm of the CPU time with several threads over that with one."""
@@ -129,13 +123,15 @@ MIN_MB, MIN_S = 8.0, 0.03
 """Costs whose growth is lost in others: they are added before the fit, and taken off after."""
 
 
-def predict(trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS) -> Cost | None:
+def predict(
+    trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS, memory_pairs: float = PAIRS
+) -> Cost | None:
     """Predict the cost of a task with `n_rows` training rows; None without a good trial.
 
-    Costs of the trials are extrapolated; `pairs` is the weight of those in proportion to pairs
-    of rows. Costs of metrics, whose samples have the same size for any number of rows, are
-    added: they are in trials with metrics only, or in all. Memory is at least that of any
-    trial. A trial with several threads shows what they add.
+    Costs of the trials are extrapolated; `pairs` and `memory_pairs` are the weights of a time and
+    of a memory in proportion to pairs of rows. Costs of metrics, whose samples have the same size
+    for any number of rows, are added: they are in trials with metrics only, or in all. Memory is
+    at least that of any trial. A trial with several threads shows what they add.
 
     Examples
     --------
@@ -176,8 +172,8 @@ def predict(trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS) -> Cost 
         least = max(trial.memory_mib * n_rows / trial.n_rows for trial in over)
     memory = Estimate(least, least, least)
     if plain:
-        points = _points(plain, "memory_mib")[-(LAST_OF_KERNEL if pairs > 1 else LAST) :]
-        memory = MEMORY.predict(points, n_rows, pairs).less(MIN_MB)
+        points = _points(plain, "memory_mib")[-(LAST_OF_KERNEL if memory_pairs > 1 else LAST) :]
+        memory = MEMORY.predict(points, n_rows, memory_pairs).less(MIN_MB)
         metrics = [trial.memory_mib - HELD * other.memory_mib for trial, other in both]
         memory = memory.at_least(max([0.0, *metrics]) + HELD * memory.value)
         more = [trial.memory_mib - alone.memory_mib for trial, alone in together]
@@ -185,36 +181,47 @@ def predict(trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS) -> Cost 
     return Cost(memory, seconds, bool(over))
 
 
-def predict_wider(costs: Mapping[int, Cost], width: int) -> Cost:
-    """Predict the cost of a wider embedding from those of narrower ones, by width."""
-    memory = {w: cost.memory_mib for w, cost in costs.items()}
-    times = {w: cost.seconds for w, cost in costs.items() if cost.seconds is not None}
-    return Cost(
-        _wider(memory, width, MEMORY_BY_WIDTH),
-        _wider(times, width, TIME_BY_WIDTH) if times else None,
-    )
+SLOPES_SD = 0.5
+"""Standard deviation of the exponents of sizes in a cost, about those that are assumed."""
+
+SCATTER = 0.3
+"""Standard deviation of the logarithms of costs of a method, beside the sizes of the tasks."""
 
 
-def _wider(costs: Mapping[int, Estimate], width: int, growth: Growth) -> Estimate:
-    points = [(w, max(1e-3, cost.value)) for w, cost in sorted(costs.items())]
-    return wider(growth.predict(points, width), _sd(costs[max(costs)]))
+def extrapolate(
+    sizes: np.ndarray, costs: Sequence[float], at: Sequence[float], slopes: Sequence[float]
+) -> Estimate:
+    """Predict a cost from those of tasks of other sizes, by a Bayesian linear model of logarithms.
+
+    `sizes` has a row for each cost; `slopes` are the exponents that are assumed before any is
+    measured.
+
+    >>> sizes = np.array([[100, 2, 10], [1000, 2, 10]])
+    >>> cost = extrapolate(sizes, [1.0, 10.0], (10_000, 2, 10), (1.0, 1.0, 0.3))
+    >>> 90 < cost.value < 110, cost.low < 50 < 200 < cost.high
+    (True, True)
+    """
+    logs, y = np.log(sizes), np.log(costs)
+    X, away = logs - logs.mean(axis=0), np.log(at) - logs.mean(axis=0)
+    covariance = np.linalg.inv(X.T @ X / SCATTER**2 + np.eye(len(away)) / SLOPES_SD**2)
+    moments = X.T @ (y - y.mean()) / SCATTER**2 + np.array(slopes) / SLOPES_SD**2
+    variance = SCATTER**2 * (1 + 1 / len(y)) + away @ covariance @ away
+    return estimate(float(y.mean() + away @ covariance @ moments), math.sqrt(variance))
 
 
-def rows_that_need(
-    trials: Sequence[Trial], memory_mib: float, n_rows: int, pairs: float = PAIRS
-) -> int:
+def rows_that_need(trials: Sequence[Trial], memory_mib: float, n_rows: int, *growth: float) -> int:
     """Return how many of `n_rows` rows should need an amount of memory; at most all."""
 
     def needs(n: int) -> bool:
-        cost = predict(trials, n, pairs)
+        cost = predict(trials, n, *growth)
         return cost is not None and cost.memory_mib.value >= memory_mib
 
     return bisect_left(range(n_rows), True, lo=1, key=needs)
 
 
-def seconds_of(trials: Sequence[Trial], n_rows: int) -> float:
+def seconds_of(trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS) -> float:
     """Predict the CPU time of one more trial."""
-    return TIME.predict(_points({t.n_rows: t for t in trials}), n_rows).value - MIN_S
+    return TIME.predict(_points({t.n_rows: t for t in trials}), n_rows, pairs).value - MIN_S
 
 
 _ADDED = {"memory_mib": MIN_MB, "seconds": MIN_S}

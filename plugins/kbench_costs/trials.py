@@ -1,23 +1,35 @@
-"""Which cells need trials, and the nested samples of their rows."""
+"""Which cells need trials, the nested samples of their rows, and costs that results show."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from kbench.features import WIDTH, Assignment, PlannedCell, Registry, Visible, get_width, strata
-from kbench.records import Cell, Ref
+from kbench.features import (
+    Assignment,
+    PlannedCell,
+    Registry,
+    Run,
+    Visible,
+    get_width,
+    set_width,
+    strata,
+)
+from kbench.records import Cell, Cost, Protocol, Result
 from kbench.records.canonical import to_json
+from kbench_costs.prediction import estimate, extrapolate
 
 ROWS = 20_000
 """Rows of a dataset from which the cost of its cells is predicted."""
 
-MAX_WIDER = 8
-"""Times as many components as an embedding has from which a wider one is predicted."""
+MAX_TRIED = 1024
+"""Components of a map from which on it is predicted from others with fewer, if there are any."""
 
 _BYTES = 8
 
@@ -25,11 +37,12 @@ _BYTES = 8
 def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> bool:
     """Whether a cell has many rows, or may need more than half the limit of memory.
 
-    Matrices that a method may hold have as many columns as there are inputs, components or,
-    for learners with kernels, rows. No trial is made to know more of smaller cells.
+    Matrices that a method may hold have as many columns as there are inputs, components or, for
+    learners with kernels, rows. No trial is made to know more of smaller cells, and of those with
+    results, which say more.
     """
     facts = planned.dataset
-    if facts is None or planned.problem is not None or not planned.missing:
+    if facts is None or planned.problem is not None or planned.done or not planned.missing:
         return False
     n, widths = facts.n_samples, [facts.n_features, get_width(planned.cell) or 0]
     if n >= ROWS:
@@ -39,41 +52,81 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> 
     return _BYTES * n * max(widths) > limit_mib * 2**20 / 2
 
 
-def rows_of_width(cell: Cell, memory_mib: float) -> int | None:
-    """Return the rows whose dense embedding needs an amount of memory, if its width is given."""
-    width = get_width(cell)
-    return width and math.ceil(memory_mib * 2**20 / (_BYTES * width))
+SPLITS_SD, MEMORY_OF_SPLITS_SD = 0.12, 0.06
+"""Standard deviations of the logarithms of costs between splits of a cell."""
+
+TIME_SLOPES, MEMORY_SLOPES = (1.0, 1.0, 0.3, 1.5), (0.7, 0.3, 0.7, 1.0)
+"""Exponents of rows, classes, columns and components that are assumed before any is measured."""
+
+_families: WeakKeyDictionary[Run, dict[str, list[PlannedCell]]] = WeakKeyDictionary()
 
 
-def narrower(cells: Iterable[PlannedCell], whole_bytes: int) -> dict[str, list[PlannedCell]]:
-    """Return by key the cells that have fewer components and differ in nothing else.
-
-    They have at least an eighth as many. Embeddings of more than `whole_bytes`, which may
-    be computed in blocks, are apart from smaller ones.
-    """
-    families: dict[str, dict[int, PlannedCell]] = {}
+def remember(run: Run, cells: Iterable[PlannedCell]) -> None:
+    """Keep the cells of a run by method, for `task_cost`."""
+    families = _families.setdefault(run, {})
     for planned in cells:
-        cell = planned.cell
-        width = cell.feature_map.params.get(WIDTH)
-        if not isinstance(width, int) or isinstance(width, bool) or planned.dataset is None:
-            continue
-        without = {k: v for k, v in cell.feature_map.params.items() if k != WIDTH}
-        ref = Ref(cell.feature_map.name, without)
-        of_method = [to_json(part) for part in (ref, cell.learner, cell.protocol)]
-        is_large = _BYTES * planned.dataset.n_samples * width > whole_bytes
-        key = json.dumps([planned.dataset.checksum, of_method, is_large], sort_keys=True)
-        families.setdefault(key, {}).setdefault(width, planned)
-    by_key = {}
-    for family in families.values():
-        for width, planned in family.items():
-            near = [each for w, each in family.items() if width / MAX_WIDER <= w < width]
-            if near:
-                by_key[planned.key] = near
-    return by_key
+        if planned.dataset is not None:
+            families.setdefault(_method(planned.cell), []).append(planned)
 
 
-MAX_ROWS = 2**23
-"""Training rows of a sample at most."""
+def is_wide(run: Run, planned: PlannedCell) -> bool:
+    """Whether a cell has many components, and the method has others with fewer."""
+    width, others = get_width(planned.cell) or 0, _family(run, planned)
+    return width > MAX_TRIED and any((get_width(other.cell) or 0) < width for other in others)
+
+
+def task_cost(run: Run, planned: PlannedCell) -> Cost | None:
+    """Predict the cost of the next task of a cell; None if nothing is known of it.
+
+    Results of its other splits say more than trials, and these more than other datasets and
+    other numbers of components.
+    """
+    if planned.done:
+        memory, seconds = map(fmean, zip(*map(_measured, planned.done), strict=True))
+        of_memory = estimate(math.log(memory), MEMORY_OF_SPLITS_SD)
+        return Cost(of_memory, estimate(math.log(seconds), SPLITS_SD))
+    if planned.cost is not None or planned.dataset is None:
+        return planned.cost
+    known = [(_sizes(each), costs) for each in _family(run, planned) if (costs := _costs(each))]
+    if not known:
+        return None
+    sizes, at = np.array([size for size, _ in known]), _sizes(planned)
+    memory, seconds = zip(*(costs for _, costs in known), strict=True)
+    return Cost(
+        extrapolate(sizes, memory, at, MEMORY_SLOPES), extrapolate(sizes, seconds, at, TIME_SLOPES)
+    )
+
+
+def _family(run: Run, planned: PlannedCell) -> list[PlannedCell]:
+    return _families.get(run, {}).get(_method(planned.cell), [])
+
+
+def _method(cell: Cell) -> str:
+    """Return a key of a method that all datasets and numbers of components share."""
+    protocol = replace(cell.protocol, cv=Protocol.cv, inner_cv=Protocol.inner_cv)
+    parts = set_width(cell, 0).feature_map if get_width(cell) else cell.feature_map, cell.learner
+    return json.dumps([to_json(each) for each in (*parts, protocol)])
+
+
+def _costs(planned: PlannedCell) -> tuple[float, float] | None:
+    """Return memory and CPU seconds of a task that were measured, or else predicted."""
+    if planned.done:
+        return _measured(planned.done[0])
+    cost = planned.cost
+    return (cost.memory_mib.value, cost.seconds.value) if cost and cost.seconds else None
+
+
+def _measured(result: Result) -> tuple[float, float]:
+    """Return memory and CPU seconds, of which logarithms are taken."""
+    return max(0.01, result.metrics.get("peak_memory_mib", 0.0)), max(1e-3, result.cpu_s)
+
+
+def _sizes(planned: PlannedCell) -> list[int]:
+    facts = planned.dataset
+    assert facts is not None
+    sizes = (facts.n_samples, facts.n_classes, facts.n_features, get_width(planned.cell) or 1)
+    return [max(1, size) for size in sizes]
+
 
 _MIN_TEST_ROWS = 2
 
@@ -97,8 +150,7 @@ class Samples:
         rng = np.random.default_rng(seed)
         visible = whole.visible
         train, test, unlabeled = (
-            rng.permutation(len(rows))[:MAX_ROWS]
-            for rows in (visible.train, visible.test, visible.unlabeled)
+            rng.permutation(len(rows)) for rows in (visible.train, visible.test, visible.unlabeled)
         )
         first = np.unique(strata(visible.y_train, whole.task), return_index=True)[1]
         train = np.concatenate([first, train[~np.isin(train, first)]])

@@ -14,7 +14,6 @@ from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
-from kbench import estimators
 from kbench.kernels import Gaussian, Linear, Polynomial, resolve_kernel
 from kbench.parameters import choice, integer, number
 from kbench_learners._estimator import SCHEMES, PathClassifier, binary_problems
@@ -63,15 +62,16 @@ def own_kernel(kernel) -> dict | None:
     return None
 
 
-def needs_no_gram(kernel, X, n_fits: int) -> bool:
+def needs_no_gram(kernel, X, n_fits: int, row_share: float = 1.0) -> bool:
     """Return True if the kernel of libsvm is faster, or a Gram matrix would be too large.
 
-    `n_fits` is how often a Gram matrix of the rows would be used.
+    `n_fits` is how often a Gram matrix of the rows would be used. They are `row_share` of all
+    rows, whose Gram matrix decides.
     """
     if own_kernel(kernel) is None:
         return False
     quick = not sp.issparse(X) and X.shape[1] <= _MAX_DENSE_COLUMNS
-    n_pairs = (X.shape[0] / estimators.ROW_SHARE) ** 2
+    n_pairs = (X.shape[0] / row_share) ** 2
     return (n_fits == 1 and quick) or n_pairs > _MAX_GRAM_ENTRIES
 
 
@@ -87,8 +87,7 @@ def machines_along(
     largest, previous = np.inf, 0.0
     for C in Cs:
         if largest >= previous:
-            cache = _CACHE_MIB * estimators.ROW_SHARE**2
-            machines = _solve(SVC(C=C, cache_size=cache, **parameters), X, codes, scheme)
+            machines = _solve(SVC(C=C, **parameters), X, codes, scheme)
             largest, previous = np.abs(machines.coef).max(initial=0.0), C * (1 - 1e-12)
         yield machines
 
@@ -309,6 +308,7 @@ class KernelSVM(KernelMixin, PathClassifier):
     """
 
     _path = "C"
+    _row_share = 1.0
 
     kernel: object = "gaussian"
     C: float = number(1.0, above=0)
@@ -316,6 +316,16 @@ class KernelSVM(KernelMixin, PathClassifier):
     multiclass: str = choice("ovo", SCHEMES)
     tol: float = number(1e-3, above=0)
     max_iter: int = integer(1_000_000, least=1)
+
+    def scale_sizes(self, row_share: float) -> None:
+        """Compute fits of a share of the rows as those of all rows.
+
+        Parameters
+        ----------
+        row_share : float
+            Part of the rows that the next fits have.
+        """
+        self._row_share = row_share
 
     def _fit_together(self, X, codes, estimators) -> None:
         kernel = resolve_kernel(self.kernel).resolve(X)
@@ -332,8 +342,9 @@ class KernelSVM(KernelMixin, PathClassifier):
 
     def _with_bias(self, kernel, X, codes, values):
         n_machines = 1 if self.multiclass == "ovo" else len(self.classes_)
-        parameters = {"tol": self.tol, "max_iter": self.max_iter}
-        if needs_no_gram(kernel, X, n_machines * len(values)):
+        cache_mib = _CACHE_MIB * self._row_share**2
+        parameters = {"tol": self.tol, "max_iter": self.max_iter, "cache_size": cache_mib}
+        if needs_no_gram(kernel, X, n_machines * len(values), self._row_share):
             parameters |= own_kernel(kernel)
         else:
             X, parameters = kernel(X), {"kernel": "precomputed", **parameters}

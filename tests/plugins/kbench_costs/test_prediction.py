@@ -6,7 +6,7 @@ import pytest
 
 from kbench.planning.cells import set_width
 from kbench.planning.planned import PlannedCell
-from kbench.records import Cell, DatasetFacts, Estimate, Protocol, Ref, Trial, Tune
+from kbench.records import Cell, DatasetFacts, Estimate, Protocol, Ref, Result, Trial, Tune
 from kbench_costs import prediction as cost
 from kbench_costs import trials as chosen
 from kbench_costs.prediction import Growth, estimate, wider
@@ -175,6 +175,7 @@ def planned(n, d=10, width=None, **more):
         (planned(5000, d=100_000), False, True),
         (planned(15_000), True, False),
         (planned(17_000), True, True),  # a Gram matrix of 2.2 GiB
+        (planned(10**6, results={0: Result("", "", 0, "ok")}), False, False),  # known
     ],
 )
 def test_small_cells_are_not_tried(cell, uses_kernel, is_tried):
@@ -227,34 +228,63 @@ def test_memory_of_further_threads_is_added():
     assert more - cost.predict(trials(), 400_000).memory_mib.value == pytest.approx(110 - 81.92)
 
 
+class Families:
+    """A run, as far as costs of methods are concerned."""
+
+
+def method(width, n=10**6, cost=None, **more):
+    ref = Ref("rff", {"n_components": width, **more}, f"rff-{width}")
+    cell = Cell(Ref("data"), ref, Ref("ridge"), Protocol())
+    facts = DatasetFacts("c" * 64, n_samples=n, n_features=10, n_classes=2)
+    return PlannedCell(cell, f"{width}-{n}-{more}", facts, 5, cost=cost)
+
+
+def of_width(width, n=10**6):
+    law = trials(lambda rows: rows * width**1.7 / 1e8, lambda rows: rows * width / 1e5)
+    return cost.predict(law, n)
+
+
 def test_a_wide_embedding_is_predicted_from_narrower_ones():
-    def of_width(width):
-        return cost.predict(trials(lambda n: n * width * width / 1e9), 10**5)
+    run = Families()
+    narrow = [method(width, cost=of_width(width)) for width in (256, 1024)]
+    wide, other, alone = method(4096), method(4096, gamma=1.0), method(4096, bandwidth=2.0)
+    chosen.remember(run, [*narrow, wide, other, method(2048, gamma=1.0), alone])
+    wanted = [wide, other, alone, *narrow]
+    assert [chosen.is_wide(run, cell) for cell in wanted] == [True, True, False, False, False]
+    predicted = chosen.task_cost(run, wide)
+    for guess, true in (
+        (predicted.seconds, of_width(4096).seconds.value),
+        (predicted.memory_mib, of_width(4096).memory_mib.value),
+    ):
+        assert 2 / 3 < guess.value / true < 1.5
+        assert guess.low < true < guess.high
+    assert chosen.task_cost(run, alone) is None
 
-    narrow = {width: of_width(width) for width in (256, 1024)}
-    wide, near = (cost.predict_wider(narrow, width).seconds for width in (4096, 2048))
-    true = 1e5 * 4096**2 / 1e9
-    assert wide.low < true < wide.high
-    assert wide.high / wide.low > near.high / near.low
-    one = cost.predict_wider({1024: narrow[1024]}, 4096).seconds
-    assert one.low < true < one.high
+
+def test_results_say_more_than_trials():
+    """Those of the cell, and else those of the method on other datasets."""
+    run = Families()
+    known, small, large = method(64, n=1000), method(64, n=2000), method(64, n=8000)
+    chosen.remember(run, [known, small, large])
+    assert chosen.task_cost(run, large) is None
+    known.results[0] = result(2.0, 30.0)
+    one = chosen.task_cost(run, large).seconds
+    small.results[0] = result(4.0, 60.0)
+    two = chosen.task_cost(run, large).seconds
+    assert one.value == pytest.approx(16.0)
+    assert two.value == pytest.approx(16.0)
+    assert two.high / two.low < one.high / one.low
+    large.cost = cost.predict(trials(), 8000)
+    assert chosen.task_cost(run, large) is large.cost
+    large.results.update({0: result(10.0, 100.0), 1: result(20.0, 110.0)})
+    of_splits = chosen.task_cost(run, large)
+    assert of_splits.seconds.value == pytest.approx(15.0)
+    assert of_splits.memory_mib.value == pytest.approx(105.0)
 
 
-def test_cells_of_fewer_components_only():
-    def of(width, n=10**6, name="rff", **more):
-        ref = Ref(name, {"n_components": width, **more}, f"{name}-{width}")
-        cell = Cell(Ref("data"), ref, Ref("ridge"), Protocol())
-        facts = DatasetFacts("c" * 64, n_samples=n, n_features=10)
-        return PlannedCell(cell, f"{name}-{width}-{n}-{more}", facts, 5)
-
-    cells = [of(1024), of(256), of(64), of(512, name="nystroem"), of(512, gamma=1.0)]
-    found = chosen.narrower([*cells, of(Tune((1, 2)))], 2**28)
-    assert {key: [cell.key for cell in near] for key, near in found.items()} == {
-        cells[0].key: [cells[1].key],
-        cells[1].key: [cells[2].key],
-    }
-    # one is in blocks, the other is not
-    assert chosen.narrower([of(256, 60_000), of(1024, 60_000)], 2**28) == {}
+def result(cpu_s, memory_mib):
+    metrics = {"peak_memory_mib": memory_mib}
+    return Result("task", "cell", 0, "ok", metrics, cpu_s=cpu_s)
 
 
 def test_an_interval_is_not_of_hours_where_nothing_grows():

@@ -1,6 +1,7 @@
 """Kernel machines with and without bias, against scikit-learn and the optimality conditions."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kbench import estimators
+from kbench.evaluation.specs import EstimatorSpec
 from kbench.kernels import Gaussian, LaplaceBalcan, Linear, Polynomial
 from kbench_learners import KernelSVM, _kernel_svm
 from kbench_learners._kernel_svm import solve_box_qp
@@ -156,9 +157,9 @@ def test_a_trial_on_some_rows_is_computed_as_all_rows_are(monkeypatch):
     sizes, svc = [], _kernel_svm.SVC
     monkeypatch.setattr(_kernel_svm, "SVC", lambda **p: sizes.append(p["cache_size"]) or svc(**p))
     assert not _kernel_svm.needs_no_gram(kernel, X, 2)
-    monkeypatch.setattr(estimators, "ROW_SHARE", 0.01)  # of 20,000 rows
-    assert _kernel_svm.needs_no_gram(kernel, X, 2)
-    np.testing.assert_allclose(KernelSVM(kernel, C=0.5).fit(X, y).decision_function(X), margins)
+    assert _kernel_svm.needs_no_gram(kernel, X, 2, row_share=0.01)  # of 20,000 rows
+    sample = EstimatorSpec(partial(KernelSVM, kernel, C=0.5), row_share=0.01)
+    np.testing.assert_allclose(sample.fit({}, 0, X, y).decision_function(X), margins)
     assert sizes == pytest.approx([200 / 100**2])
 
 
