@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import marshal
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal, Self
@@ -305,6 +306,43 @@ class Head(Origin):
     dependencies: list[SharedDependencies]
 
 
+class PackedResults(Mapping[str, dict[int, SharedResult]]):
+    """Validated results by key of the cell and number of the split, with little memory.
+
+    Records take ten times as much memory as the packed values from which they are made again.
+    """
+
+    def __init__(self) -> None:
+        self._packed: dict[str, bytes] = {}
+        self._latest: tuple[str, dict[int, SharedResult]] = ("", {})
+        self.n_results = 0
+
+    def add(self, key: str, of_cell: dict[int, SharedResult], values: list[JsonObject]) -> None:
+        """Add all results of a cell, and the JSON values from which they were read."""
+        self._packed[key] = marshal.dumps(values)
+        self._latest = key, of_cell
+        self.n_results += len(of_cell)
+
+    def __getitem__(self, key: str) -> dict[int, SharedResult]:
+        """Return the results of a cell by split."""
+        if key != self._latest[0]:
+            values = marshal.loads(self._packed[key])
+            self._latest = key, {v["split"]: SharedResult.model_validate(v) for v in values}
+        return self._latest[1]
+
+    def __contains__(self, key: object) -> bool:
+        """Return whether a cell has results, without making them."""
+        return key in self._packed
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the keys of cells."""
+        return iter(self._packed)
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self._packed)
+
+
 @dataclass(frozen=True)
 class Bundle:
     """A bundle that was read and validated.
@@ -319,7 +357,7 @@ class Bundle:
     manifest: Origin
     datasets: dict[str, SharedDataset]
     cells: list[SharedCell]
-    results: dict[str, dict[int, SharedResult]]
+    results: PackedResults
     plugins: list[SharedPlugin]
     files: Mapping[str, bytes]
     dependencies: Mapping[str, records.Manifest] = field(default_factory=dict)
@@ -328,7 +366,7 @@ class Bundle:
     @property
     def n_results(self) -> int:
         """Number of splits."""
-        return sum(map(len, self.results.values()))
+        return self.results.n_results
 
     @property
     def author(self) -> str:

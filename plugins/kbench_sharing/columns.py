@@ -16,7 +16,9 @@ from kbench.records.canonical import Json, JsonObject, dumps, encodable
 BLOCK = 5_000
 """Number of results of a block; xz compresses long columns better."""
 
-MAX_RESULTS = 200_000
+MAX_RESULTS = 500_000
+"""Maximum number of results of a bundle: 100,000 cells of five splits."""
+
 _OF_A_RESULT = 50
 """Minimum number of lists and objects counted per result."""
 
@@ -99,6 +101,7 @@ def _results(
 ) -> Iterator[JsonObject]:
     """Yield the `n` results of a block."""
     results: list[JsonObject] = [{name: {} for name in _NESTED} for _ in range(n)]
+    nested = {name: [result[name] for result in results] for name in _NESTED}
     searches: list[JsonObject] = [{} for _ in range(n)]
     for name, column in columns.items():
         outer, _, inner = name.partition("/")
@@ -106,7 +109,7 @@ def _results(
         if name.startswith(f"{_SEARCH}/"):
             parts, field = searches, name.removeprefix(f"{_SEARCH}/")
         elif outer in _NESTED:
-            parts, field = [result[outer] for result in results], inner
+            parts, field = nested[outer], inner
         is_optional = outer in _NESTED and outer != "limits"
         for part, value in zip(parts, column, strict=True):
             if value is not None or not is_optional:

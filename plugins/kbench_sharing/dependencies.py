@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -51,12 +51,10 @@ def dump_dependencies(manifests: Iterable[Manifest]) -> list[dict[str, object]]:
     return [{"digest": key, **by_digest[key].to_json()} for key in sorted(by_digest)]
 
 
-def read_dependencies(
-    lines: Iterable[SharedDependencies], results: Mapping[str, Mapping[int, SharedResult]]
-) -> dict[str, Manifest]:
-    """Return manifests by the digests that results name; raise BundleError for an invalid one.
+def read_dependencies(lines: Iterable[SharedDependencies], named: Set[str]) -> dict[str, Manifest]:
+    """Return manifests by digest; raise BundleError for an invalid one.
 
-    Each has the digest of its content and is named by a result.
+    Each has the digest of its content, and `named` are those that results name.
     """
     manifests: dict[str, Manifest] = {}
     for line in lines:
@@ -69,7 +67,6 @@ def read_dependencies(
         manifests[line.digest] = manifest
     if len({name for each in manifests.values() for name in _names(each)}) > MAX_NAMES:
         raise BundleError(f"its dependencies have more than {MAX_NAMES:,} names")
-    named = {each.manifest for of_cell in results.values() for each in of_cell.values()} - {""}
     if named - manifests.keys():
         raise BundleError("it lacks the dependencies of a result")
     if manifests.keys() - named:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +21,7 @@ from kbench_sharing.bundle_records import (
     Line,
     Manifest,
     Origin,
+    PackedResults,
     SharedCell,
     SharedDataset,
     SharedDependencies,
@@ -177,17 +180,25 @@ def _check_lines(
     by_label = check_datasets(datasets)
     check_cells(cells, by_label)
     by_key = {cell.key: cell for cell in cells}
-    results: dict[str, dict[int, SharedResult]] = {}
+    results, named = PackedResults(), set[str]()
     alike, now = Alike(), now_ms()
-    for place, value in entries:
-        result = SharedResult.read(value, f"a result of {place}")
-        cell = by_key[result.cell]
+    for key, entries_of_cell in groupby(entries, key=lambda entry: entry[1]["cell"]):
+        cell = by_key[key]
         dataset = by_label[cell.dataset]
-        check_result(result, cell, dataset, len(origin.machines), now)
-        alike.check_rows(result, cell, dataset)
-        if results.setdefault(result.cell, {}).setdefault(result.split, result) is not result:
-            raise BundleError(f"it has split {result.split} of {cell.name} twice")
-    manifests = read_dependencies(dependencies, results)
+        values: list[JsonObject] = []
+        of_cell: dict[int, SharedResult] = {}
+        for place, value in entries_of_cell:
+            result = SharedResult.read(value, f"a result of {place}")
+            check_result(result, cell, dataset, len(origin.machines), now)
+            alike.check_rows(result, cell, dataset)
+            if of_cell.setdefault(result.split, result) is not result:
+                raise BundleError(f"it has split {result.split} of {cell.name} twice")
+            values.append(value)
+            named.add(result.manifest)
+        if key in results:
+            raise BundleError(f"the results of {cell.name} are not next to each other")
+        results.add(key, of_cell, values)
+    manifests = read_dependencies(dependencies, named - {""})
     return Bundle(id, origin, by_label, cells, results, plugins, files, manifests)
 
 
@@ -223,7 +234,7 @@ def _values(
     files: Mapping[str, bytes], name: str, most: int = MAX_LINE
 ) -> Iterator[tuple[str, Json]]:
     """Yield the place and the value of each line of a file."""
-    for number, line in enumerate(files[name].splitlines(), 1):
+    for number, line in enumerate(io.BytesIO(files[name]), 1):
         place = f"line {number} of {name}"
         yield place, parse_json(line, place, most)
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
-from kbench.features import group_values, read_file, write_file
+from kbench.features import group_values, read_file
 from kbench.messages import mask, printable
 from kbench_sharing.bundle_records import Bundle, Origin, SharedCell
 from kbench_sharing.checks import Alike
@@ -89,7 +89,7 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
 
 
 def _with_results(bundle: Bundle) -> list[SharedCell]:
-    return [cell for cell in bundle.cells if bundle.results.get(cell.key)]
+    return [cell for cell in bundle.cells if cell.key in bundle.results]
 
 
 def publish(bundle: Bundle, repository: Path) -> Published:
@@ -234,31 +234,42 @@ def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -
     """
     draft = repository / f"{_DRAFT}{secrets.token_hex(8)}"
     pending: list[tuple[Path, Path]] = []
+    folders: set[Path] = set()
     n_kept, path = 0, repository
     try:
         _sweep(repository)
         for name, data in files:
             path = repository / name
-            for parent in list(Path(name).parents)[:-1]:
-                if (repository / parent).is_symlink():
-                    raise BundleError(
-                        f"{repository / parent} is a symbolic link, and kbench writes nothing there"
-                    )
+            if path.parent not in folders:
+                _check_no_link(repository, name)
+                folders.add(path.parent)
             if os.path.lexists(path):
                 _check_same(path, data, most)
                 n_kept += 1
-            else:
-                # git writes without flushing too; a check finds what a loss of power left
-                write_file(draft / str(len(pending)), data, flush=False)
-                pending.append((draft / str(len(pending)), path))
+                continue
+            if not pending:
+                draft.mkdir(parents=True)
+            # git writes without flushing too; a check finds what a loss of power left
+            written = draft / str(len(pending))
+            written.write_bytes(data)
+            pending.append((written, path))
+        for path in sorted(folders) if pending else ():
+            path.mkdir(parents=True, exist_ok=True)
         for written, path in pending:
-            path.parent.mkdir(parents=True, exist_ok=True)
             written.rename(path)
     except OSError as error:
         raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return Published(len(pending), n_kept)
+
+
+def _check_no_link(repository: Path, name: str) -> None:
+    for parent in list(Path(name).parents)[:-1]:
+        if (repository / parent).is_symlink():
+            raise BundleError(
+                f"{repository / parent} is a symbolic link, and kbench writes nothing there"
+            )
 
 
 def _sweep(repository: Path) -> None:

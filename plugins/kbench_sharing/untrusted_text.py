@@ -19,6 +19,7 @@ MAX_COLUMN = 256 << 20
 """Bytes of a line, and of one that is a column of results."""
 
 _DEEPEST = 40
+_NESTING = frozenset((dict, list))
 _COMPONENT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]{0,60}")
 _LIBRARY = re.compile(r"[A-Za-z0-9.+!_ -]{1,100}")
@@ -102,11 +103,13 @@ def _depth(value: Json) -> int:
     depth = -1
     level: list[Json] = [[value]]
     while level and depth <= _DEEPEST:
+        # most lists have numbers only
         level = [
             each.values() if type(each) is dict else each
             for inner in level
+            if not _NESTING.isdisjoint(map(type, inner))
             for each in inner
-            if type(each) in (dict, list)
+            if type(each) in _NESTING
         ]
         depth += 1
     return depth

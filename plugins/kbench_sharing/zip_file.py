@@ -34,7 +34,7 @@ _UNPACKED, _LISTS, _PREDICTIONS = 100, 10, 300
 
 _FREE_LISTS = 200_000
 
-MAX_BYTES = 1 << 30
+MAX_BYTES = 2 << 30
 """Bytes of all files of a bundle together."""
 
 

@@ -13,6 +13,7 @@ from kbench.errors import BundleError
 from kbench.planning.planner import make_key_from_json
 from kbench.records import Manifest
 from kbench_sharing import zip_file
+from kbench_sharing.bundle_records import SharedResult
 from kbench_sharing.reading import parse_bundle, read_bundle
 from tests.support.bundles import (
     dumped,
@@ -490,6 +491,25 @@ def test_a_bundle_of_a_version_with_fewer_fields_of_a_protocol_is_read(honest):
         line["cell"] = old[line["cell"]]["key"]
     earlier = with_results({**honest, "cells.jsonl": dumped(values)}, results)
     assert parse_bundle(signed(earlier)).n_results == 40
+
+
+def test_packed_results_are_equal_to_those_that_were_checked(honest):
+    bundle = parse_bundle(honest)
+    by_key = {cell.key: {} for cell in known().cells}
+    for each in results_of(honest):
+        by_key[each["cell"]][each["split"]] = SharedResult.read(each, "")
+    assert dict(bundle.results) == by_key
+    first = next(iter(by_key))
+    assert bundle.results[first][0].details.model_fields_set == (
+        by_key[first][0].details.model_fields_set
+    )
+
+
+def test_results_of_a_cell_that_are_apart_are_refused(honest):
+    # each change of the cell would unpack what is known of it
+    results = results_of(honest)
+    with pytest.raises(BundleError, match="are not next to each other"):
+        parse_bundle(signed(with_results(honest, [*results[1:], results[0]])))
 
 
 def test_a_signed_but_unchanged_bundle_is_read(honest):
