@@ -27,7 +27,7 @@ from kbench.execution.plugins import import_registry, load_registry
 from kbench.parameters import check_integer
 from kbench.planning.component_refs import Lines, parameter_problems, relabel_for_task
 from kbench.planning.planner import how_many_splits
-from kbench.planning.tasks import calibration_problem, search_problem
+from kbench.planning.tasks import protocol_problem, search_problem
 from kbench.records import Dataset, Delivered, Limits, Problem, Protocol, Ref, TaskType
 from kbench.registry.callables import get_module, makers, resolve
 from kbench.registry.collecting import Kind
@@ -282,7 +282,7 @@ def evaluate(
         check_integer(n_splits, "n_splits", least=1, otherwise="None", error=SuiteError)
     data = _dataset(dataset, registry)
     problems = (
-        calibration_problem(protocol, data.task),
+        protocol_problem(protocol, data.task),
         search_problem(protocol, data.task, registry),
     )
     if any(problems):

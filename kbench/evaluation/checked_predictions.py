@@ -149,7 +149,7 @@ def has_distribution(regressor: FittedLearner) -> bool:
 def unstandardise(predictions: Predictions, scale: Scale, n_rows: int, name: str) -> Predictions:
     """Return standardised predictions in the target's units, checked."""
     checked = predictions.validate("regression", np.empty(0), n_rows, name)
-    sd = None if checked.sd is None else scale.sd * checked.sd
+    sd = None if checked.sd is None or scale.log is not None else scale.sd * checked.sd
     return Predictions(scale.restore(checked.predicted), sd=sd)
 
 

@@ -17,7 +17,7 @@ from kbench.evaluation.method import Method
 from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.specs import Candidate, EstimatorSpec
 from kbench.evaluation.splits import derive_seed
-from kbench.evaluation.targets import Scale
+from kbench.evaluation.targets import LogTargets, Scale
 from kbench.evaluation.timing import Run, Stopwatch, Timed, once, time_step
 from kbench.messages import explain_shared_targets
 from kbench.records import Protocol, TaskType
@@ -40,7 +40,7 @@ class Data:
     the Gram matrix of the rows."""
 
     y: np.ndarray
-    """Labels, or targets in their units."""
+    """Labels, or targets in their units, or their logarithms."""
 
     unlabeled: Matrix | Rows | None = None
     """Inputs without labels, on which unsupervised maps are fitted."""
@@ -62,6 +62,16 @@ class Data:
     parts: np.ndarray | None = None
     """Numbers of what inner folds keep together."""
 
+    log: LogTargets | None = None
+    """How `y` became logarithms."""
+
+    def on_scale(self, target_scale: str) -> Data:
+        """Return the data with the targets on the scale of a protocol."""
+        if target_scale == "linear":
+            return self
+        log = LogTargets.fit(self.y)
+        return replace(self, y=log.log(self.y), log=log)
+
     def rows(self, rows: np.ndarray, columns: np.ndarray) -> Matrix | Rows:
         """Return inputs of `rows`, not copied; of a Gram matrix, against `columns`."""
         return whole(self.X)[np.ix_(rows, columns)] if self.pairwise else take(self.X, rows)
@@ -78,7 +88,7 @@ class Data:
     def scale_targets(self) -> tuple[Scale, np.ndarray]:
         """Return the scale of the targets, and these on this scale."""
         scale = Scale.fit(self.y, self.task, self.weight)
-        return scale, scale.standardise(self.y)
+        return replace(scale, log=self.log), scale.standardise(self.y)
 
 
 @dataclass(frozen=True)

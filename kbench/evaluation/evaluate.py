@@ -240,7 +240,9 @@ EXTRAS: tuple[Callable[[_Split], None], ...] = (
 def _add_metrics_of_plugins(split: _Split, revealed: np.ndarray) -> None:
     """Add what the functions of the map and of the learner measure on the test set."""
     method, fitted, tested = split.fitting.method, split.fitted, split.tested
-    y_test = fitted.scale.standardise(revealed)[: tested.X.shape[0]]
+    log = fitted.scale.log
+    y_test = fitted.scale.standardise(revealed if log is None else log.log(revealed))
+    y_test = y_test[: tested.X.shape[0]]
     if method.map_metrics is not None:
         available = {"learner": fitted.learner, "X_train": fitted.X, "y_train": fitted.y}
         more = _select_arguments(method.map_metrics, available)
@@ -343,7 +345,7 @@ def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, M
         visible.weight_train,
         visible.parts_train,
     )
-    return data, X_test
+    return data.on_scale(protocol.target_scale), X_test
 
 
 def _warm_up(fitting: Fitting, best: Candidate) -> None:

@@ -267,6 +267,8 @@ def fit_in_memory(
     if default is not None:
         with _ignore_errors():
             other = fitted(default)
+    if scale.log is not None:
+        scale = scale.smeared(y - learner.value.predict(Z.value), weight)
     converged = embedding.converged and has_converged(learner.value, caught)
     return FittedMethod(
         embedding,
@@ -317,13 +319,19 @@ def _make_block_method(
 ) -> FittedMethod:
     """Return a method whose learner was fitted over blocks, with a sample of its rows."""
     learner, converged = fit
+    scale, _ = fitting.data.scale_targets()
+    X, y = _sample(shared, fitting)
+    if scale.log is not None:
+        residuals = y - learner.predict(shared.map_.transform(X))
+        scale = scale.smeared(residuals, fitting.data.weights(_draw_rows(fitting)))
     return FittedMethod(
         shared,
         learner,
-        fitting.data.scale_targets()[0],
+        scale,
         fitting.data.task,
         shared.converged and converged,
-        *_sample(shared, fitting),
+        X,
+        y,
         *clocks,
         notes=notes,
         is_in_blocks=True,
@@ -333,9 +341,13 @@ def _make_block_method(
 
 def _sample(embedding: Embedding, fitting: Fitting) -> tuple[Matrix, np.ndarray]:
     """Return preprocessed inputs of some rows, and their targets."""
-    data = fitting.data
-    rows = np.random.default_rng(fitting.seed).permutation(len(data.y))[:MEASURED_ROWS]
+    data, rows = fitting.data, _draw_rows(fitting)
     return embedding.steps.transform(data.X[rows]), data.scale_targets()[1][rows]
+
+
+def _draw_rows(fitting: Fitting) -> np.ndarray:
+    n_rows = len(fitting.data.y)
+    return np.random.default_rng(fitting.seed).permutation(n_rows)[:MEASURED_ROWS]
 
 
 def _describe_blocks(shared: Embedding) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,15 +11,58 @@ from kbench.records import TaskType
 
 
 @dataclass(frozen=True)
+class LogTargets:
+    """Logarithms of targets, and means of targets from predicted logarithms.
+
+    Parameters
+    ----------
+    highest : float
+        Largest logarithm that is not lowered.
+    shift : float
+        What is added to the targets: 1 if one of the training set is 0.
+    smearing : float
+        Mean of exp(residual) of the training rows (Duan, JASA 78, 1983).
+    """
+
+    highest: float
+    shift: float = 0.0
+    smearing: float = 1.0
+
+    @classmethod
+    def fit(cls, y: np.ndarray) -> LogTargets:
+        """Return the logarithms of training targets; raise DatasetError if one is negative.
+
+        Predictions may exceed the largest target by the factor e.
+        """
+        if y.min() < 0:
+            raise DatasetError(
+                f'target_scale = "log" needs targets that are not negative, and one is {y.min():g}'
+            )
+        shift = float(y.min() == 0)
+        return cls(float(np.log(y.max() + shift)) + 1.0, shift)
+
+    def log(self, y: np.ndarray) -> np.ndarray:
+        """Return the logarithms of targets, of the smallest number for those that have none."""
+        return np.log(np.maximum(y + self.shift, np.finfo(np.float64).tiny))
+
+    def mean(self, log: np.ndarray) -> np.ndarray:
+        """Return means of targets with these predicted logarithms; none is negative."""
+        mean = self.smearing * np.exp(np.minimum(log, self.highest)) - self.shift
+        return np.maximum(mean, 0.0)
+
+
+@dataclass(frozen=True)
 class Scale:
     """Mean and standard deviation of the training targets; 0 and 1 for labels.
 
     Learners are fitted on standardised targets, so that their penalties mean the same
-    on every dataset. What they predict is mapped back.
+    on every dataset. What they predict is mapped back. With `log` the targets are logarithms,
+    and predictions means in the units of the dataset, without standard deviations.
     """
 
     mean: float = 0.0
     sd: float = 1.0
+    log: LogTargets | None = None
 
     @classmethod
     def fit(cls, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> Scale:
@@ -54,7 +97,17 @@ class Scale:
 
     def restore(self, predicted: np.ndarray) -> np.ndarray:
         """Map standardised predictions back to the target's units."""
-        return predicted if self == Scale() else self.mean + self.sd * np.asarray(predicted)
+        if self == Scale():
+            return predicted
+        restored = self.mean + self.sd * np.asarray(predicted)
+        return restored if self.log is None else self.log.mean(restored)
+
+    def smeared(self, residuals: np.ndarray, weight: np.ndarray | None = None) -> Scale:
+        """Return the scale with Duan's smearing, from standardised residuals of training rows."""
+        if self.log is None:
+            return self
+        smearing = float(np.average(np.exp(self.sd * residuals), weights=weight))
+        return replace(self, log=replace(self.log, smearing=smearing))
 
 
 @dataclass(frozen=True)

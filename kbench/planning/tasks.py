@@ -55,7 +55,7 @@ def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
         problems.append(f"a suite compares datasets of one task by one metric, but {named}")
     task = next(iter(kinds))
     if not problems:
-        refused = (calibration_problem(protocol, task) for protocol in suite.protocols)
+        refused = (protocol_problem(protocol, task) for protocol in suite.protocols)
         problems += {problem: None for problem in refused if problem}
         problems += _wrong_metric(suite, task, registry)
         searched = (search_problem(protocol, task, registry) for protocol in suite.protocols)
@@ -79,14 +79,15 @@ def _too_small(suite: Suite, datasets: Facts) -> list[str]:
     return list(dict.fromkeys(filter(None, problems)))
 
 
-def calibration_problem(protocol: Protocol, task: TaskType) -> str | None:
-    """Return why the calibration of a protocol does not go with a task; None if it does."""
-    if protocol.calibration == "none" or task == "classification":
+def protocol_problem(protocol: Protocol, task: TaskType) -> str | None:
+    """Return why calibration or target scale do not go with a task; None if they do."""
+    named, other = ("target_scale", "regression")
+    if task == "regression":
+        named, other = ("calibration", "classification")
+    value = getattr(protocol, named)
+    if value == getattr(Protocol(), named):
         return None
-    return (
-        f'calibration = "{protocol.calibration}" in [protocol] is for classification, '
-        f"not for {task}"
-    )
+    return f'{named} = "{value}" in [protocol] is for {other}, not for {task}'
 
 
 def search_problem(protocol: Protocol, task: TaskType, registry: Registry) -> str | None:

@@ -114,6 +114,10 @@ class Protocol:
         sample contains a smaller one. The test set is that of all rows.
     unlabeled_size : float or int, default 0
         Share or number of the *training* rows set aside as unlabeled.
+    target_scale : {"linear", "log"}, default "linear"
+        Whether regressors are fitted on the targets or on their logarithms, of targets plus 1 if
+        one is 0. Predictions are means in the target's units then, with Duan's smearing; searches
+        score the logarithms.
     scaling : sequence of {"minmax", "standard", "unit_ball", "none"}
         One step, the same for every method, or several to search over.
     missing : {"error", "drop_rows", "impute", "impute_with_indicators"}
@@ -167,6 +171,7 @@ class Protocol:
     test_size: float | int = 0.3
     max_train_rows: int | None = None
     unlabeled_size: float | int = 0
+    target_scale: Literal["linear", "log"] = "linear"
     scaling: tuple[Step, ...] = ("minmax",)
     missing: Literal["error", "drop_rows", "impute", "impute_with_indicators"] = "error"
     inner_folds: int = 3

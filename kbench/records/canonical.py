@@ -28,7 +28,10 @@ def to_json(value: object) -> Any:
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     if isinstance(value, Protocol):
-        return {k: to_json(v) for k, v in vars(value).items()}
+        plain = {k: to_json(v) for k, v in vars(value).items()}
+        if value.target_scale == "linear":  # keys of results that were stored without this field
+            del plain["target_scale"]
+        return plain
     return value
 
 

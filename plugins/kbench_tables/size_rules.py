@@ -49,6 +49,7 @@ class WhenTable(StrictTable):
     sparse: bool | None = None
     rare: bool | None = None
     ordered: bool | None = None
+    skewed: bool | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> WhenTable:
@@ -97,7 +98,8 @@ class SizedSuiteFile(SuiteFile):
 class Size:
     """Size of a dataset: the shape of its inputs, and whether they are a sparse matrix.
 
-    `rare` is whether one of its classes is rare, `ordered` whether its splits are by time.
+    `rare` is whether one of its classes is rare, `ordered` whether its splits are by time,
+    `skewed` whether its logarithmic target is tried.
     """
 
     rows: int
@@ -105,6 +107,7 @@ class Size:
     sparse: bool
     rare: bool = False
     ordered: bool = False
+    skewed: bool = False
 
 
 @dataclass(frozen=True)
@@ -214,11 +217,20 @@ def choose_cells(
 
 
 def _find_refs(sized: SizedSuite, key: str, names: Sequence[str], registry: Registry) -> list[Ref]:
-    """Return the entries of components, preferably of blocks whose rules hold."""
+    """Return the entries of components, preferably of blocks whose rules hold.
+
+    Those for another scale of the target do not count.
+    """
+    scale = sized.shared.protocol.target_scale
     refs: list[Ref] = []
     for name in names:
         holding, excluded = (
-            [ref for block in blocks for ref in getattr(block, key) if ref.name == name]
+            [
+                ref
+                for block in blocks
+                for ref in getattr(block, key)
+                if ref.name == name and block.protocol.target_scale == scale
+            ]
             for blocks in ((*sized.suite.blocks, sized.shared), sized.left_out)
         )
         refs += holding or excluded or [add_label(name, {}, METHODS[key], registry)]
@@ -243,6 +255,7 @@ def _holds(when: WhenTable, size: Size) -> bool:
         and when.sparse in (None, size.sparse)
         and when.rare in (None, size.rare)
         and when.ordered in (None, size.ordered)
+        and when.skewed in (None, size.skewed)
     )
 
 

@@ -122,6 +122,7 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "max_train_rows": 7,
         "unlabeled_size": 0.2,
         "gram_error_rows": 7,
+        "target_scale": "log",
         "scaling": ("none",),
         "missing": "impute",
         "inner_folds": 9,

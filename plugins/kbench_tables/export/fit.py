@@ -100,7 +100,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         task=task,
         weight=dataset.sample_weight,
         parts=parts,
-    )
+    ).on_scale(protocol.target_scale)
     method = FitMethod(
         **map_side(cell.feature_map, registry),
         **learner_side(cell.learner, registry, task),
@@ -116,8 +116,9 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         features = part.embedding.embed(data.X[test])
         if task == "classification":
             return Fold(test, np.asarray(part.learner.decision_function(features)))
-        last = ScaledTarget(part.learner).with_fitted(part.learner, part.scale)
-        if not last.has_distribution:
+        scale = replace(part.scale, log=None)  # errors of logarithms are those of logarithms
+        last = ScaledTarget(part.learner).with_fitted(part.learner, scale)
+        if not last.has_distribution or data.log is not None:
             return Fold(test, last.predict(features))
         return Fold(test, *last.predict(features, return_std=True))
 
@@ -133,10 +134,13 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         last: Any
         errors = None
         if task == "regression":
-            last = ScaledTarget(unfitted).with_fitted(fitted.learner, fitted.scale)
+            is_log = data.log is not None
+            last = ScaledTarget(unfitted, is_log).with_fitted(fitted.learner, fitted.scale)
             by_time = bool(folds and cell.dataset.params.get("time_column"))
             held_out = cross_val_predictions(predict, data.y, task, seed, folds)
             errors = intervals(held_out, data.y, by_time)
+            lowest = 0.0 if dataset.y.min() >= 0 else -np.inf
+            errors = replace(errors, lowest=lowest, log=fitted.scale.log)
         else:
             last = NamedClasses(unfitted, to_labels(dataset.target_names))
             # as its own `fit` would do, but with the estimator that is fitted already

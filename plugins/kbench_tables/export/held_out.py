@@ -88,7 +88,6 @@ def intervals(parts: list[Fold], y: np.ndarray, is_by_time: bool = False) -> Int
         is_relative=parts[0].sd is not None,
         level=COVERAGE,
         coverage=float(np.concatenate(covered).mean()),
-        lowest=0.0 if y.min() >= 0 else -np.inf,
     )
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kbench.evaluation.targets import LogTargets
+
 
 def quantile(errors: np.ndarray, n_rows: int, level: float) -> float:
     """Return the conformal quantile of sorted errors, or infinity if there are too few.
@@ -33,8 +35,8 @@ class Intervals:
     Parameters
     ----------
     errors : ndarray
-        Sorted absolute errors of held-out rows, in the target's units or in
-        standard deviations of the predictive distribution.
+        Sorted absolute errors of held-out rows, in the target's units, in
+        standard deviations of the predictive distribution, or of logarithms.
     n_rows : int
         Rows that the errors are of.
     is_relative : bool
@@ -43,6 +45,8 @@ class Intervals:
         The fraction of held-out targets inside intervals of a nominal level.
     lowest : float
         The smallest possible target: 0 if no target of the training set is negative.
+    log : LogTargets, optional
+        How a target becomes the logarithm that the errors are of.
     """
 
     errors: np.ndarray
@@ -51,6 +55,7 @@ class Intervals:
     level: float
     coverage: float
     lowest: float = -math.inf
+    log: LogTargets | None = None
 
     def around(
         self, predicted: np.ndarray, sd: np.ndarray | None, level: float
@@ -67,5 +72,10 @@ class Intervals:
                 f"intervals of {100 * level:g} % coverage need at least "
                 f"{math.ceil(level / (1 - level))} held-out rows, but there were {self.n_rows}"
             )
+        if self.log is not None:
+            shift, smearing = self.log.shift, self.log.smearing
+            median = (predicted + shift) / smearing
+            low, high = median * math.exp(-half) - shift, median * math.exp(half) - shift
+            return np.maximum(low, self.lowest), high
         width = half if not self.is_relative or sd is None else half * sd
         return np.maximum(predicted - width, self.lowest), predicted + width

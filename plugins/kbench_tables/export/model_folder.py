@@ -252,6 +252,8 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, more: Mapping[
     else:
         y = np.asarray(dataset.y)
         facts["target"] = {"lowest": float(y.min()), "highest": float(y.max())}
+        if cell.protocol.target_scale == "log":
+            facts["target"]["scale"] = "log"
     if intervals is not None:
         own_splits, params = (
             cell.protocol.cv == "official" and bool(dataset.splits),

@@ -209,6 +209,11 @@ class _Graph:
         if not hasattr(learner, "names"):
             scaled = self.add("Mul", margins, np.float64(learner.sd_))
             number = self.add("Add", scaled, np.float64(learner.mean_))
+            if (log := learner.log_) is not None:
+                number = self.add("Exp", self.add("Min", number, np.float64(log.highest)))
+                number = self.add("Mul", number, np.float64(log.smearing))
+                number = self.add("Sub", number, np.float64(log.shift))
+                number = self.add("Max", number, np.float64(0))
             flat = self.add("Reshape", number, np.array([-1], np.int64))
             return [(self._add_output(flat, "prediction"), double, ("rows",))]
         names = learner.classes_

@@ -6,6 +6,7 @@ an exported model, and so are its imports: it needs numpy, scipy and scikit-lear
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from kbench.evaluation.checked_predictions import has_distribution
 from kbench.evaluation.preprocessing import Preprocessing
-from kbench.evaluation.targets import Scale
+from kbench.evaluation.targets import LogTargets, Scale
 
 
 def _learner_has(name: str) -> Any:
@@ -89,7 +90,7 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A learner of standardised targets that predicts in the target's units.
+    """A learner of standardised targets, or logarithms, that predicts in the target's units.
 
     scikit-learn's `TransformedTargetRegressor` maps back what ``predict`` returns, but not
     the standard deviations of ``predict(X, return_std=True)``.
@@ -98,6 +99,8 @@ class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     estimator : regressor
         The learner.
+    is_log : bool
+        Whether it learns logarithms, and the predictions are means with Duan's smearing.
 
     Examples
     --------
@@ -109,22 +112,30 @@ class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     array([1050.])
     """
 
-    def __init__(self, estimator: Any = None) -> None:
-        self.estimator = estimator
+    log_: LogTargets | None = None
+
+    def __init__(self, estimator: Any = None, is_log: bool = False) -> None:
+        self.estimator, self.is_log = estimator, is_log
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ScaledTarget:
         """Fit a copy of the learner on standardised targets."""
         y = np.asarray(y, dtype=np.float64)
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        log = LogTargets.fit(y) if self.is_log else None
+        y = y if log is None else log.log(y)
         scale = Scale.fit(y, "regression", weight)
-        weights = {} if weight is None else {"sample_weight": weight}
-        fitted = clone(self.estimator).fit(X, scale.standardise(y), **weights)
+        weights, y = {} if weight is None else {"sample_weight": weight}, scale.standardise(y)
+        fitted = clone(self.estimator).fit(X, y, **weights)
+        if log is not None:
+            scale = replace(scale, log=log).smeared(y - fitted.predict(X), weight)
         return self.with_fitted(fitted, scale)
 
     def with_fitted(self, estimator: Any, scale: Scale) -> ScaledTarget:
         """Take a learner that is fitted on targets of a scale."""
         self.estimator_ = estimator
         self.mean_, self.sd_ = scale.mean, scale.sd
+        if scale.log is not None:
+            self.log_ = scale.log
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -133,7 +144,7 @@ class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The standard deviations are those of a normal predictive distribution and include the noise
         of an observation. ValueError is raised if the learner has none.
         """
-        scale = Scale(self.mean_, self.sd_)
+        scale = Scale(self.mean_, self.sd_, self.log_)
         if not return_std:
             return scale.restore(self.estimator_.predict(X))
         if not self.has_distribution:
@@ -147,4 +158,4 @@ class ScaledTarget(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def has_distribution(self) -> bool:
         """Whether ``predict(X, return_std=True)`` works."""
-        return has_distribution(self.estimator_)
+        return self.log_ is None and has_distribution(self.estimator_)

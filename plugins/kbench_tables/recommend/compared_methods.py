@@ -24,7 +24,7 @@ from kbench.records import Cell, Metric, Protocol, Ref
 from kbench_tables.recommend.advice import Advice, advise, n_train
 from kbench_tables.recommend.explanation import Explanation
 from kbench_tables.recommend.metric import Comparison
-from kbench_tables.recommend.timed_suite import Rounds, chosen_settings, rounds_for
+from kbench_tables.recommend.timed_suite import Rounds, chosen_settings, rounds_for, scale_setting
 from kbench_tables.recommend.user_data import UserData, drifting_columns, suite_for
 from kbench_tables.time_budget.anytime import Schedule
 from kbench_tables.time_budget.sample_sizes import class_shares
@@ -117,8 +117,10 @@ class ComparedMethods:
         A method of the comparison without a time limit is searched again, on all rows.
         """
         planned = self.chosen
-        if planned is None or _without_rows(planned.cell) in map(_without_rows, self.on_all_rows):
+        if planned is None:
             return {}
+        if _without_rows(planned.cell) in map(_without_rows, self.on_all_rows):
+            return scale_setting(planned)
         return chosen_settings(planned)
 
 

@@ -153,10 +153,11 @@ def explain(
     repeats = effort.repeats
     copies = [X, *(_permute(X, places, rng) for _, places in groups for _ in range(repeats))]
     fitting = Fitting(method, data, cell.protocol, seed)
-    predictions = fit_in_memory(fitting, candidate).predict(np.concatenate(copies))
+    fitted = fit_in_memory(fitting, candidate)
+    predictions = fitted.predict(np.concatenate(copies))
     n = len(X)
     every = [
-        _check_part(predictions, slice(i * n, (i + 1) * n), data, shown, method.learner.label)
+        _check_part(predictions, slice(i * n, (i + 1) * n), fitted, shown, method.learner.label)
         for i in range(len(copies))
     ]
     values = [split_scores(shown, each).get(metric.name, np.nan) for each in every]
@@ -266,7 +267,7 @@ def _permute(X: np.ndarray, places: list[int], rng: np.random.Generator) -> np.n
 
 
 def _check_part(
-    predictions: Predictions, rows: slice, data: Any, shown: Assignment, label: str
+    predictions: Predictions, rows: slice, fitted: Any, shown: Assignment, label: str
 ) -> Predictions:
     """Return the predictions of some of the rows, in the units of the targets."""
     names = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
@@ -274,6 +275,6 @@ def _check_part(
     some: dict[str, Any] = {name: v if v is None else v[rows] for name, v in outputs.items()}
     part = Predictions(**some)
     n = len(shown.y_test)
-    if data.task == "regression":
-        return unstandardise(part, data.scale_targets()[0], n, label)
-    return part.validate(data.task, np.unique(data.y), n, label)
+    if fitted.task == "regression":
+        return unstandardise(part, fitted.scale, n, label)
+    return part.validate(fitted.task, np.unique(fitted.y), n, label)

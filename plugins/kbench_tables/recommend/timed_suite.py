@@ -26,6 +26,9 @@ Setting: TypeAlias = int | float | str | bool
 SIDES = {"feature_map": "feature_maps", "learner": "learners"}
 """Sides of a method, and the lists of a block that have them."""
 
+SCALE = "protocol.target_scale"
+"""The setting of the scale of the target."""
+
 
 def parse_settings(texts: Iterable[str]) -> dict[str, object]:
     """Parse settings such as ``learner.C=8``; raise SuiteError for an invalid one.
@@ -37,8 +40,11 @@ def parse_settings(texts: Iterable[str]) -> dict[str, object]:
     for assignment in texts:
         name, is_given, value = assignment.partition("=")
         side, _, parameter = name.partition(".")
+        if assignment in (f"{SCALE}=linear", f"{SCALE}=log"):
+            settings[name] = value
+            continue
         if not (is_given and parameter and side in SIDES):
-            allowed = " or ".join(f"{each}.NAME=VALUE" for each in SIDES)
+            allowed = " or ".join([*(f"{each}.NAME=VALUE" for each in SIDES), f"{SCALE}=log"])
             raise SuiteError(f"{option('params')} must be {allowed}, got {assignment!r}")
         settings[name] = _value(value)
     return settings
@@ -55,7 +61,9 @@ def apply_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry
             key: tuple(_apply_to_ref(ref, side, settings) for ref in getattr(block, key))
             for side, key in SIDES.items()
         }
-        blocks.append(replace(block, **lists))
+        scale = settings.get(SCALE, block.protocol.target_scale)
+        protocol = replace(block.protocol, target_scale=scale)
+        blocks.append(replace(block, protocol=protocol, **lists))
         for side, key in SIDES.items() if settings else ():
             placed = [(f"{option('params')} {side}", ref) for ref in lists[key]]
             kind = LISTS[key]
@@ -74,6 +82,12 @@ def _apply_to_ref(ref: Ref, side: str, settings: Mapping[str, object]) -> Ref:
     return Ref(ref.name, {**ref.params, **more}, ref.label)
 
 
+def scale_setting(planned: PlannedCell) -> dict[str, object]:
+    """Return the setting of a cell for the logarithms of its target, if it has them."""
+    scale = planned.cell.protocol.target_scale
+    return {SCALE: scale} if scale == "log" else {}
+
+
 def chosen_settings(planned: PlannedCell) -> dict[str, object]:
     """Return the given and the chosen parameters of a cell that have plain values."""
     settings: dict[str, object] = {}
@@ -81,7 +95,7 @@ def chosen_settings(planned: PlannedCell) -> dict[str, object]:
         ref: Ref = getattr(planned.cell, side)
         settings |= {f"{side}.{name}": value for name, value in ref.params.items()}
     settings |= planned.done[0].details.chosen
-    return {
+    return scale_setting(planned) | {
         name: value
         for name, value in settings.items()
         if isinstance(value, int | float | str)

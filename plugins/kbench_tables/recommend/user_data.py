@@ -207,8 +207,24 @@ def sized_methods(
 
 def size_of(ref: Ref, facts: DatasetFacts, rows: int | None = None) -> Size:
     """Return what the rules of a suite depend on, for all rows or a sample."""
-    further = rare_class(facts) is not None, bool(ref.params.get("time_column"))
+    further = rare_class(facts) is not None, bool(ref.params.get("time_column")), is_skewed(facts)
     return Size(rows or facts.n_samples, facts.n_features, facts.sparse, *further)
+
+
+SKEWED = 1.0
+"""Minimum skewness of a target whose logarithms are tried."""
+
+
+def is_skewed(facts: DatasetFacts) -> bool:
+    """Whether a numeric target is not negative, skewed, and half as skewed as logarithms."""
+    if facts.task != "regression":
+        return False
+    y = np.asarray(DataCache().load_for(facts).y, dtype=float)
+    if y.min() < 0:
+        return False
+    columns = y, np.log(y + (y.min() == 0))
+    skew, of_logs = (np.mean(((z - z.mean()) / z.std()) ** 3) for z in columns)
+    return bool(skew > SKEWED and 2 * abs(of_logs) < skew)
 
 
 DRIFT = 0.1

@@ -610,6 +610,40 @@ def test_the_card_shows_errors_in_the_targets_units(houses, tmp_path, registry):
     assert facts["measured"]["n_splits_done"] == 5
 
 
+@pytest.mark.parametrize(
+    ("lowest", "form"),
+    [(0.0, "joblib"), pytest.param(1.0, "portable", marks=pytest.mark.slow)],
+)
+def test_a_model_of_logarithms_has_positive_intervals(tmp_path, registry, lowest, form):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.exp(1.0 + X @ [0.5, 0.3] + rng.normal(0, 0.8, 300))
+    y[:3] = lowest
+    data = Dataset("prices", X, y)
+    protocol = replace(FEW, target_scale="log")
+    cell = Cell(Ref("prices"), Ref("identity"), Ref("ridge", {"alpha": 0.1}), protocol)
+    fitted = refit(cell, data, registry)
+    owners = {plugin.module.partition(".")[0]: plugin.distribution for plugin in registry.plugins}
+    facts = write(tmp_path / "model", cell, "key", fitted, None, form, False, owners)
+    predicted = fitted.pipeline.predict(fitted.table)
+    assert predicted.mean() == pytest.approx(y.mean(), rel=0.05)  # exp of means is .7 of it
+    low, high = fitted.intervals.around(predicted, None, 0.9)
+    assert low.min() >= 0
+    assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.9, abs=0.03)
+    log = fitted.intervals.log
+    middle = (predicted + log.shift) / log.smearing
+    product = np.sqrt((low + log.shift) * (high + log.shift))  # of ends around the median
+    np.testing.assert_allclose(product[low > 0], middle[low > 0])
+    assert facts["intervals"]["coverage"] == pytest.approx(0.9, abs=0.05)
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert ("absolute errors of logarithms" in card) == (form == "portable")
+    assert "whose logarithms are standardised" in card
+    again = fitted.pipeline[-1]
+    features = fitted.pipeline[:-1].transform(fitted.table)
+    refitted = again.fit(features, y).predict(features)
+    np.testing.assert_allclose(refitted, predicted)
+
+
 def test_a_scaled_pipeline_can_be_fitted_again(houses, tmp_path, registry):
     from sklearn.base import clone
 

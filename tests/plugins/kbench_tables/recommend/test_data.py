@@ -17,11 +17,13 @@ from kbench.planning.cells import cells
 from kbench.records import TASK_TYPES, DatasetFacts
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
+from kbench_tables.recommend import user_data
 from kbench_tables.recommend.table_preview import add_preview, preview
 from kbench_tables.recommend.timed_suite import rounds_for
 from kbench_tables.recommend.user_data import (
     drifting_columns,
     fetch_dataset,
+    is_skewed,
     prepare_data,
     suite_for,
 )
@@ -569,7 +571,36 @@ def test_tasks_are_named_where_they_are_wrong(counts, customers, capfd):
     assert "learner 'linear-svm' (classification) with 'counts' (regression)" in err
 
 
-def test_numbers_have_methods_of_their_own(registry):
+@pytest.mark.parametrize(
+    ("y", "expected"),
+    [
+        ("lognormal", True),
+        ("zeros", True),
+        ("negative", False),
+        ("normal", False),
+        ("mostly zeros", False),
+    ],
+)
+def test_logarithms_are_tried_of_positive_skewed_targets(tmp_path, registry, y, expected):
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=300)
+    lognormal = np.exp(normal)
+    rows = np.arange(300)
+    values = {
+        "lognormal": lognormal,
+        "zeros": np.where(rows < 20, 0.0, lognormal),
+        "negative": lognormal - 1.0,
+        "normal": normal + 9.0,
+        "mostly zeros": np.where(rows < 295, 0.0, 3.0),
+    }[y]
+    lines = [f"{x:.3f},{value!r}" for x, value in zip(normal, values.tolist(), strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *lines]) + "\n")
+    data = prepare_data(str(tmp_path / "t.csv"), registry, target="y", task="regression")
+    assert is_skewed(data.facts) is expected
+
+
+def test_numbers_have_methods_of_their_own(registry, monkeypatch):
+    monkeypatch.setattr(user_data, "is_skewed", lambda facts: False)
     small = replace(known(), task="regression")
     suite = suite_for(FILE, small, registry)
     assert (suite.metric.name, suite.metric.better) == ("rmse", "lower")

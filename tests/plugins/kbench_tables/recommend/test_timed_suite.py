@@ -4,10 +4,17 @@ import pytest
 
 from kbench.errors import SuiteError
 from kbench.planning.cells import cell_problems, cells
+from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Ref
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
-from kbench_tables.recommend.timed_suite import apply_settings, parse_settings, rounds_for
+from kbench_tables.recommend import user_data
+from kbench_tables.recommend.timed_suite import (
+    apply_settings,
+    parse_settings,
+    rounds_for,
+    scale_setting,
+)
 from kbench_tables.recommend.user_data import suite_for
 
 FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
@@ -69,11 +76,33 @@ def test_splits_of_a_column_are_kept(registry):
     assert {c.protocol.cv for c in found} == {"official"}
 
 
-def test_a_small_table_has_no_samples(registry):
+def test_a_small_table_has_no_samples(registry, monkeypatch):
+    monkeypatch.setattr(user_data, "is_skewed", lambda facts: False)
     _, found = planned(registry, 600)
     assert {c.protocol.max_train_rows for c in found} == {None}
     _, found = planned(registry, 600, task="regression", n_classes=0)
     assert ("identity", "dummy-mean") in {(c.feature_map.name, c.learner.name) for c in found}
+
+
+def test_logarithms_of_a_skewed_target_are_candidates(registry, monkeypatch):
+    monkeypatch.setattr(user_data, "is_skewed", lambda facts: True)
+    rounds, found = planned(registry, 30_000, task="regression", n_classes=0)
+    logs = {c.method for c in found if c.protocol.target_scale == "log"}
+    assert logs == {
+        ("identity", "ridge (log target)"),
+        ("nystroem", "ridge (log target)"),
+        ("identity", "gradient-boosting (log target)"),
+    }
+    assert logs == {c.method for c in found if "log" in c.learner.label}
+    assert len(logs & set(rounds.first)) == 2
+    (full,) = [c for c in found if c.method == min(logs) and not c.protocol.max_train_rows]
+    assert scale_setting(PlannedCell(full, "key", None, 1)) == {"protocol.target_scale": "log"}
+    facts = DatasetFacts("c" * 64, n_samples=600, n_features=5, task="regression", n_classes=0)
+    suite = suite_for(FILE, facts, registry, [], ["ridge"])
+    labels = [learner.label for block in suite.blocks for learner in block.learners]
+    assert set(labels) == {"ridge (ovr)"}  # a named learner has the scale of its setting
+    suite = apply_settings(suite, parse_settings(["protocol.target_scale=log"]), registry)
+    assert {block.protocol.target_scale for block in suite.blocks} == {"log"}
 
 
 def test_boosting_comes_last_where_there_are_many_columns(registry):
@@ -99,7 +128,13 @@ def test_settings_replace_a_search(registry):
     assert apply_settings(suite, {}, registry) == suite
     with pytest.raises(SuiteError, match=r"alfa.*did you mean 'alpha'"):
         apply_settings(suite, parse_settings(["learner.alfa=1"]), registry)
-    for wrong in ("alpha=1", "learner.=1", "learner.alpha", "map.x=1"):
+    for wrong in (
+        "protocol.target_scale=sqrt",
+        "alpha=1",
+        "learner.=1",
+        "learner.alpha",
+        "map.x=1",
+    ):
         with pytest.raises(
             SuiteError, match=r"`params` must be feature_map\.NAME=VALUE or learner"
         ):
