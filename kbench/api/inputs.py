@@ -106,7 +106,7 @@ def dataset_of_file(
     target: str | None = None,
     *,
     registry: Registry,
-    **options: str | Sequence[str] | None,
+    **options: str | bool | Sequence[str] | None,
 ) -> Ref:
     """Return the dataset entry of a suite file that reads a user's file.
 
@@ -130,7 +130,7 @@ def dataset_of_file(
                 f"file {path!r}: {option(name)} has no meaning for {source.name} files"
             )
         if is_given:
-            params[parameter] = value if isinstance(value, str) else tuple(value or ())
+            params[parameter] = value if isinstance(value, str | bool) else tuple(value or ())
     needed = taken.get("target") if taken else None
     if not target and needed is not None and needed.is_required:
         raise DatasetError(

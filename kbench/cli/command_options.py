@@ -135,7 +135,8 @@ def _make_option(
         return parameter
     help_ = " ".join((docs[name].description or "").split()).replace("``", "")
     if get_origin(type_) is Mapping:
-        type_ = list[str] | None if "sequence" in str(docs[name].type_name) else str | None
+        kind = str(docs[name].type_name)
+        type_ = list[str] | None if "sequence" in kind else bool if kind == "bool" else str | None
     is_list = "list" in str(type_)
     help_ = f"{help_.removesuffix('.')}; repeatable." if is_list else help_
     complete = _COMPLETIONS.get(name)

@@ -61,6 +61,8 @@ class Dialect:
     """Strings that stand for missing values, in addition to the usual ones."""
     header_row: str = ""
     """The row of column names, ``"4"``, or ``"2-3"``; notes and totals below are left out then."""
+    keep_totals: bool = False
+    """Whether rows of totals are read."""
 
     def check(self, label: str) -> Dialect:
         """Return the dialect; DatasetError where it has a wrong value."""
@@ -149,7 +151,7 @@ def lay_out(file: Path, label: str, dialect: Dialect) -> Layout:
     except (csv.Error, UnicodeError, EOFError, OSError, zlib.error, lzma.LZMAError):
         known = ([], [], 0)
     try:
-        return find_layout(*known, dialect.header_row)
+        return find_layout(*known, dialect.header_row, keep_totals=dialect.keep_totals)
     except ValueError as error:
         raise DatasetError(f"{label}: {error}") from None
 

@@ -35,7 +35,7 @@ from kbench_files._typed import ENDINGS, ParquetRows, arff_frame, excel_rows, re
 _OWN = {
     "csv": tuple(each.name for each in fields(Dialect)),
     "parquet": (),
-    "excel": ("sheet", "header_row"),
+    "excel": ("sheet", "header_row", "keep_totals"),
     "arff": (),
     "svmlight": ("n_features",),
 }
@@ -60,6 +60,7 @@ def load_table(
     encoding: str = "utf-8",
     na_values: Sequence[str] = (),
     header_row: str = "",
+    keep_totals: bool = False,
     sheet: str = "",
     n_features: int | None = None,
     dataset_family: str = "",
@@ -113,6 +114,8 @@ def load_table(
         Row of the column names, such as ``"4"``, or the first and the last of two rows, ``"2-3"``.
         Rows above it, empty rows and columns, comments, and what stands below the table are left
         out then: totals, notes and other tables. By default all rows below the first one are read.
+    keep_totals : bool, default False
+        Read rows of totals too, if `header_row` is given.
     sheet : str, optional
         Name of the sheet; the first one by default.
     n_features : int, optional
@@ -175,12 +178,13 @@ def load_table(
             data = to_dataset(table, what, roles.target, tuple(drop), task, weight, **facts)
             n_rows = table.n_rows
         else:
-            dialect = Dialect(delimiter, decimal, thousands, encoding, tuple(na_values), header_row)
+            texts_of = (delimiter, decimal, thousands, encoding, tuple(na_values))
+            dialect = Dialect(*texts_of, header_row, keep_totals)
             rows: TableRows
             if form == "csv":
                 rows = CsvRows(path, dialect, drop)
             elif form == "excel":
-                rows = excel_rows(path, sheet, drop, header_row, detects=False).rows
+                rows = excel_rows(path, sheet, drop, header_row, keep_totals, False).rows
             else:
                 rows = ParquetRows(path) if form == "parquet" else arff_frame(path)
             grouped = () if groups is None else (groups,)

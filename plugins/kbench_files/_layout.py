@@ -10,6 +10,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby, islice
 
 from kbench.messages import list_some, option, plural
@@ -21,6 +22,12 @@ Numbered = tuple[int, Row]
 HEAD, TAIL = 60_000, 12_000
 """Cells at the beginning and at the end of a file in which the table is looked for."""
 
+BARE = 3
+"""Rows above a row of totals without a word for them."""
+
+FEW = 20
+"""Rows up to which a row of units counts for the types of the columns."""
+
 MAX_ABOVE = 50
 """Rows among which that of the names is."""
 
@@ -31,10 +38,14 @@ SEP = re.compile(r'"?sep=(.?)"?[\s;,]*', re.IGNORECASE)
 """A first line that names the delimiter, as Excel takes it."""
 
 _MEAN = r"averages?|mean|mittelwert|durchschnitt|moyenne|media|promedio"
-_TOTAL = re.compile(
-    rf"((grand |sub-?|all )?totals?|sum|(gesamt)?summe|gesamt|insgesamt|somme|suma|{_MEAN})\s*:?",
-    re.IGNORECASE,
-)
+_SUM = r"(grand |sub-?|all |sous-)?totals?|sum|(gesamt|teil|zwischen)?summe|gesamt|insgesamt"
+_SUM += r"|somme|suma"
+_TOTAL = re.compile(rf"({_SUM}|{_MEAN})\s*:?", re.IGNORECASE)
+_SUM_OF = re.compile(rf"\b({_SUM})\b", re.IGNORECASE)
+"""A word for totals in a longer text, such as "Total North"."""
+
+ROUNDING = 1e-3
+"""Relative difference up to which a total is the sum of rounded numbers."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +68,8 @@ class Layout:
     """Whether names are in the first row, and everything below it is read."""
     keeps_rows: bool = False
     """Whether rows with a cell for each name are read, also empty ones."""
+    sums: tuple[tuple[int, ...], str, bool] | None = None
+    """What rows of totals inside the table are found by, as `_Sums` has it; None without any."""
 
     def select(self, rows: Iterable[Row]) -> Iterator[list[object]]:
         """Yield the values of the table, of all rows of a file.
@@ -65,11 +78,12 @@ class Layout:
         """
         first, last = self.rows
         unread = [p for p in range(self.places[0], self.places[-1]) if p not in self.places]
+        sums = _Sums(*self.sums) if self.sums else None
         for number, row in enumerate(islice(rows, last), 1):
             if number < first or not row:
                 continue
             is_kept = self.is_plain or (self.keeps_rows and len(row) == self.width)
-            if not is_kept and _is_skipped(row):
+            if not is_kept and (_is_skipped(row) or (sums and sums.are_in(row))):
                 continue
             if len(row) != self.width:
                 raise ValueError(
@@ -99,15 +113,19 @@ def find_layout(
     n_rows: int = 0,
     header_row: str = "",
     keeps_rows: bool = False,
+    keep_totals: bool = False,
 ) -> Layout:
     """Find the table among the first and the last rows of a file.
 
     A given `header_row` is not looked for. If no row can be that of the names, the first one is
     taken, and all rows are read. With `keeps_rows`, all rows with a cell for each name are read if
-    `header_row` is given or nothing is above the names. ValueError is raised for a wrong
-    `header_row`.
+    `header_row` is given or nothing is above the names. With `keep_totals`, rows of totals are
+    read. ValueError is raised for a wrong `header_row`.
     """
-    n_rows = n_rows or len(head)
+    n_rows, asks = (
+        n_rows or len(head),
+        "" if keeps_rows else f"; {option('keep_totals')} reads them",
+    )
     lengths = Counter(len(row) for row in head if not _is_skipped(row))
     width = max(lengths, key=lengths.__getitem__, default=0)
     first, last = _parse(header_row, len(head)) if header_row else _find_names(head, width)
@@ -129,13 +147,22 @@ def find_layout(
     rows = [*islice(enumerate(head, 1), last, None), *enumerate(tail, n_rows - len(tail) + 1)]
     header_row = str(last) if first == last else f"{first}-{last}"
     table = _Values(row for _, row in rows)
-    if rows and not keeps_rows and table.has_units(rows[0][1]):
+    others = _Values(row for _, row in rows[1:]) if 4 <= len(rows) <= FEW else table
+    if rows and others.has_units(rows[0][1]):
         notices.append(f"row {last + 1} is not read: {list_some(_texts(rows[0][1]), 3)}")
         rows, last = rows[1:], last + 1
     n_kept = max(
         (i for i, (_, r) in enumerate(rows, 1) if keeps_rows and len(r) == width), default=0
     )
-    kept, about = _cut(rows, table, n_kept)
+    inside = [] if keeps_rows or keep_totals else _find_sums(rows, table)
+    if inside:
+        first_sum = _texts(inside[0][1])[0]
+        n_sums = plural(len(inside), "total inside the table is", "totals inside the table are")
+        notices.append(
+            f"{n_sums} not read, the first is row {inside[0][0]:,} ({first_sum!r}){asks}"
+        )
+        rows = [each for each in rows if each not in inside]
+    kept, about = _cut(rows, table, n_kept, keep_totals, asks)
     notices += about
     dropped = [(n, row) for n, row in kept if not keeps_rows or len(row) != width]
     if skipped := [number for number, row in dropped if row and _is_skipped(row)]:
@@ -155,6 +182,7 @@ def find_layout(
         and not about
         and not any(r for _, r in rows[len(kept) :]),
         keeps_rows=keeps_rows,
+        sums=table.sums if inside else None,
     )
 
 
@@ -189,15 +217,32 @@ def _is_marker(cell: object) -> bool:
     return _is_filled(cell) and str(cell).strip() in MISSING
 
 
-def _number(cell: object) -> float:
-    """Return a number, whichever of the marks in it is the decimal one; 0 for other values."""
-    whole, mark, rest = re.sub(r"[^\d.,-]", "", str(cell)).rpartition(
-        "." if "." in str(cell) else ","
-    )
+def _number(cell: object, decimal: str) -> float:
+    """Return a number with a decimal mark; 0 for other values."""
+    if isinstance(cell, int | float):
+        return float(cell) if cell == cell else 0.0
+    whole, mark, rest = re.sub(r"[^\d.,-]", "", str(cell)).partition(decimal)
     try:
-        return float(re.sub(r"[.,]", "", whole if mark else rest) + (f".{rest}" if mark else ""))
+        return float(re.sub(r"[.,]", "", whole) + mark.replace(",", ".") + rest)
     except ValueError:
         return 0.0
+
+
+def _decimal(cells: Iterable[object]) -> str:
+    """Return the decimal mark of numbers.
+
+    It is before other than three digits, after a 0 or after another mark. A mark that is nowhere
+    so is that of thousands.
+    """
+    last: Counter[str] = Counter()
+    others = set[str]()
+    for cell in cells:
+        if isinstance(cell, str) and (marks := re.findall(r"[.,]", cell)):
+            is_sure = len({*marks}) > 1 or not re.search(r"[1-9]\d*[.,]\d{3}\D*$", cell)
+            last[marks[-1]] += is_sure
+            others.add(marks[-1])
+    mark = max(last, key=last.__getitem__, default=".")
+    return mark if last[mark] or not others else {".": ",", ",": "."}[mark]
 
 
 def _parse(header_row: str, n_known: int) -> tuple[int, int]:
@@ -238,6 +283,18 @@ class _Values:
         self.usual = {place for place, n in counts.items() if n >= len(filled) / 2}
         values = Counter(p for row, places in filled for p in places if _is_value(row[p]))
         self.numeric = {place for place in self.usual if values[place] > 0.8 * counts[place]}
+        self._filled = filled
+
+    @cached_property
+    def decimal(self) -> str:
+        """The decimal mark of the numbers."""
+        rows = (row for row, _ in self._filled)
+        return _decimal(row[p] for row in rows for p in self.numeric if p < len(row))
+
+    @property
+    def sums(self) -> tuple[tuple[int, ...], str, bool]:
+        """What rows of totals are found by."""
+        return tuple(sorted(self.numeric)), self.decimal, self.usual > self.numeric
 
     def are_names(self, rows: Sequence[Row], width: int) -> bool:
         """Whether these rows have a different name for each column."""
@@ -284,7 +341,13 @@ class _Values:
             return False
         if self.usual - self.numeric - _filled(row):  # no other row lacks them
             return True
-        columns = [(_number(row[p]), [_number(r[p]) for r in rows if p < len(r)]) for p in places]
+        columns = [
+            (
+                _number(row[p], self.decimal),
+                [_number(r[p], self.decimal) for r in rows if p < len(r)],
+            )
+            for p in places
+        ]
         if re.match(_MEAN, _label(row), re.IGNORECASE):
             return all(
                 10 * abs(value - sum(column) / len(column)) <= max(column) - min(column)
@@ -293,6 +356,64 @@ class _Values:
             )
         n_sums = sum(value >= sum(column) * (1 - 1e-6) > 0 for value, column in columns)
         return 2 * n_sums >= len(columns)
+
+
+class _Sums:
+    """The sums of columns of numbers, since the last row of totals and since the first row.
+
+    `has_texts` is whether the table has other columns, so that a row without them is unusual.
+    """
+
+    def __init__(self, places: Sequence[int], decimal: str, has_texts: bool) -> None:
+        self._places, self._decimal, self._has_texts = {*places}, decimal, has_texts
+        self._sums = [dict.fromkeys(places, 0.0), dict.fromkeys(places, 0.0)]
+        self._n_rows = 0
+
+    def may_have(self, row: Row) -> bool:
+        """Whether a row has a word for totals, or several numbers and no text."""
+        filled = _filled(row)
+        others = [str(row[p]) for p in filled - self._places]
+        is_bare = self._has_texts and not others and len(filled) > 1
+        return is_bare or any(map(_SUM_OF.search, others))
+
+    def are_in(self, row: Row) -> bool:
+        """Whether a row has the sums of rows above it; those of any other row are added."""
+        filled = _filled(row)
+        numbers = {p: _number(row[p], self._decimal) for p in filled & self._places}
+        # a word says that it has totals, and one of the numbers may be a mean
+        is_named = bool(filled - self._places)
+        least = (len(numbers) + 1) // 2 if is_named else len(numbers)
+        is_total = (is_named or self._n_rows >= BARE) and self.may_have(row)
+        is_total = is_total and any(
+            sum(abs(n - sums[p]) <= ROUNDING * abs(sums[p]) != 0 for p, n in numbers.items())
+            >= max(1, least)
+            for sums in self._sums
+        )
+        self._n_rows = 0 if is_total else self._n_rows + 1
+        if is_total:
+            self._sums[0] = dict.fromkeys(self._places, 0.0)
+            return True
+        for sums in self._sums:
+            for p, n in numbers.items():
+                sums[p] += n
+        return False
+
+
+def _find_sums(rows: Sequence[Numbered], table: _Values) -> list[Numbered]:
+    """Return the rows of totals among the first rows that are not below the table."""
+    known = [each for i, each in enumerate(rows) if each[0] == rows[0][0] + i and _filled(each[1])]
+    sums = _Sums(tuple(table.numeric), "", table.usual > table.numeric)
+    if not table.numeric or not any(sums.may_have(row) for _, row in known):
+        return []
+    sums = _Sums(*table.sums)
+    are_totals = [sums.are_in(row) for _, row in known]
+    last = (i for i, (_, row) in enumerate(known) if table.has_datum(row) and not are_totals[i])
+    end = max(last, default=0)
+    return [
+        each
+        for i, each in enumerate(known)
+        if are_totals[i] and (i < end or not _label(each[1]))  # the others are below the table
+    ]
 
 
 def _find_names(head: Sequence[Row], width: int) -> tuple[int, int]:
@@ -328,11 +449,12 @@ def _label(row: Row) -> str:
 
 
 def _cut(
-    rows: Sequence[Numbered], table: _Values, n_kept: int
+    rows: Sequence[Numbered], table: _Values, n_kept: int, keep_totals: bool, asks: str
 ) -> tuple[Sequence[Numbered], list[str]]:
     """Leave out other tables, totals and notes below a table; return notices on them.
 
-    The first `n_kept` rows are not left out.
+    The first `n_kept` rows are not left out, nor totals with `keep_totals`. `asks` follows the
+    notice on totals.
     """
     notices: list[str] = []
     blocks = [[*block] for is_in, block in groupby(rows, lambda r: bool(_filled(r[1]))) if is_in]
@@ -351,7 +473,8 @@ def _cut(
         if _filled(row):
             is_apart = end < 2 or not _filled(rows[end - 2][1])
             is_note = _is_skipped(row) or table.is_note(row, is_apart)
-            if not is_note and not table.are_totals(row, [r for _, r in rows[: end - 1]]):
+            others = [r for _, r in rows[: end - 1]]
+            if not is_note and (keep_totals or not table.are_totals(row, others)):
                 break
             below.append(
                 f"row {number:,} ({'a note' if is_note else 'totals'}: {_texts(row)[0]!r})"
@@ -359,7 +482,8 @@ def _cut(
         end -= 1
     if below:
         more = f" and {len(below) - 6:,} more" if len(below) > 6 else ""
-        notices.append(f"not read below the table: {', '.join(below[:6])}{more}")
+        asks = asks if any("(totals: " in each for each in below) else ""
+        notices.append(f"not read below the table: {', '.join(below[:6])}{more}{asks}")
     return rows[:end], notices
 
 

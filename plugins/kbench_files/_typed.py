@@ -289,6 +289,7 @@ def excel_rows(
     sheet: str = "",
     drop: Sequence[str] = (),
     header_row: str = "",
+    keep_totals: bool = False,
     detects: bool = True,
     **_: object,
 ) -> Opened:
@@ -304,7 +305,7 @@ def excel_rows(
     params, notices, sentence = {}, (), f"the sheet {chosen!r}"
     if detects or header_row:
         try:
-            layout = find_layout(*survey(cells), header_row)
+            layout = find_layout(*survey(cells), header_row, keep_totals=keep_totals)
         except ValueError as error:
             raise DatasetError(f"{label}: {error}") from None
         if not layout.is_plain:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 OWN = (
     *("target", "task", "drop", "categorical", "date", "group", "time_column"),
     *("delimiter", "decimal", "thousands", "encoding", "na_values", "sheet", "header_row"),
+    "keep_totals",
 )
 """Options for a data file."""
 

@@ -38,7 +38,7 @@ READING = ("delimiter", "decimal", "thousands", "encoding", "na_values", "sheet"
 
 COLUMNS = (
     *("target", "task", "drop", "categorical", "keep", "date"),
-    *(*READING, "group", "time_column"),
+    *(*READING, "keep_totals", "group", "time_column"),
 )
 """Options that say what the columns of a table are, and how its file is written."""
 

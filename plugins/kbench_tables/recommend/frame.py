@@ -200,6 +200,7 @@ def recommend(
     na_values: Names = None,
     sheet: str | None = None,
     header_row: str | None = None,
+    keep_totals: bool = False,
     **features: str,
 ) -> Recommendation:
     """Compare methods on your table and recommend one, as ``kbench recommend`` does.
@@ -261,6 +262,8 @@ def recommend(
         Sheet of an Excel file; the first by default.
     header_row : str, optional
         Row of the column names in a CSV or Excel file, e.g. 4, or 2-3; detected by default.
+    keep_totals : bool, default False
+        Read the rows of totals in a CSV or Excel file; they are left out by default.
     **features
         Options of features: ``store``, the MLflow store.
 
@@ -299,7 +302,7 @@ def recommend(
     passed = check_options("recommend", features)
     texts = {"task": task, "group": group, "time_column": time_column, "delimiter": delimiter}
     texts |= {"decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet}
-    texts |= {"header_row": header_row}
+    texts |= {"header_row": header_row, "keep_totals": keep_totals or None}
     lists = {"drop": drop, "categorical": categorical, "keep": keep, "date": date}
     lists |= {"na_values": na_values}
     options = {**texts, **{option: names_in(passed) or None for option, passed in lists.items()}}

@@ -16,6 +16,17 @@ from kbench_files._typed import excel_rows
 NAMES = ["city", "rooms", "price", "sold"]
 ROWS = [[["Oslo", "Rome", "Paris"][i % 3], i % 9 + 1, i + 0.5, "yn"[i % 2]] for i in range(40)]
 TOTAL = ["Total", sum(row[1] for row in ROWS), sum(row[2] for row in ROWS), ""]
+
+
+def sum_of(label, rows):
+    return [label, sum(row[1] for row in rows), sum(row[2] for row in rows), ""]
+
+
+WITH_SUMS = [
+    each
+    for i in range(0, 40, 10)
+    for each in (*ROWS[i : i + 10], sum_of("Subtotal", ROWS[i : i + 10]))
+]
 WIDE = [[row[0], *row[1:3], *row[1:3], row[3]] for row in ROWS]
 EMPTY = [""] * 4
 
@@ -30,6 +41,18 @@ FILES = {
     "groups of names": ([["", "size", "", "end"], NAMES, *ROWS], "2", "'size', 'end'"),
     "units": ([NAMES, ["", "n", "EUR", ""], *ROWS], "1", "row 2 is not read: 'n', 'EUR'"),
     "two tables": ([NAMES, *ROWS, EMPTY, ["a", "b", "", ""], ["x", 1, "", ""]], "1", "another"),
+    "subtotals": ([NAMES, *WITH_SUMS], "1", "the first is row 12 ('Subtotal')"),
+    "sums of cities": (
+        [NAMES, *[[f"Total {row[0]}", *row[1:]] if "otal" in row[0] else row for row in WITH_SUMS]],
+        "1",
+        "4 totals inside the table are not read, the first is row 12 ('Total Subtotal')",
+    ),
+    "sums without a word": (
+        [NAMES, *[["", *row[1:]] if "otal" in row[0] else row for row in WITH_SUMS]],
+        "1",
+        "the first is row 12",
+    ),
+    "units of few rows": ([NAMES, ["", "n", "EUR", ""], *ROWS[:4]], "1", "row 2 is not read"),
     "a table beside": (
         [[*NAMES, "", "k"], *[[*row, "", i if i < 5 else ""] for i, row in enumerate(ROWS)]],
         "1",
@@ -52,12 +75,13 @@ def as_cells(rows):
 @pytest.mark.parametrize("what", FILES)
 def test_the_table_is_found_and_the_rest_is_named(what):
     rows, header_row, notice = FILES[what]
+    expected = as_cells(ROWS[:4] if "few" in what else ROWS)
     layout = find_layout(*survey(as_cells(rows)))
     assert (list(layout.names), layout.header_row) == (NAMES, header_row)
-    assert list(layout.select(as_cells(rows))) == as_cells(ROWS)
+    assert list(layout.select(as_cells(rows))) == expected
     assert notice in " | ".join(layout.notices)
     again = find_layout(*survey(as_cells(rows)), header_row)
-    assert list(again.select(as_cells(rows))) == as_cells(ROWS)
+    assert list(again.select(as_cells(rows))) == expected
 
 
 PLAIN = {
@@ -103,6 +127,74 @@ PLAIN = {
 @pytest.mark.parametrize("what", PLAIN)
 def test_other_files_are_read_as_they_are(what):
     assert find_layout(*survey(as_cells(PLAIN[what]))).is_plain
+
+
+GERMAN = [
+    ["Ort", "Menge", "Umsatz"],
+    ["Kiel", "10", "1.000,50"],
+    ["Ulm", "20", "999,25"],
+    ["Zwischensumme Nord", "30", "1.999,75"],
+    ["Bonn", "5", "2.000,00"],
+    ["Zwischensumme", "5", "2.000,00"],
+    ["Köln", "7", "12.000,00"],
+    ["Summe aller Orte", "42", "15.999,75"],
+    ["Trier", "9", "1,00"],
+]
+
+
+def test_german_subtotals_are_found_unless_they_are_kept():
+    layout = find_layout(*survey(GERMAN))
+    read = [row[0] for row in layout.select(GERMAN)]
+    assert read == ["Kiel", "Ulm", "Bonn", "Köln", "Trier"]
+    (notice,) = layout.notices
+    assert "3 totals inside" in notice
+    assert "row 4 ('Zwischensumme Nord'); `keep_totals` reads them" in notice
+    assert find_layout(*survey(GERMAN), keep_totals=True).is_plain
+    last = [*GERMAN[:4], ["Gesamt", "30", "1.999,75"]]
+    assert len(list(find_layout(*survey(last)).select(last))) == 2
+    below = [*GERMAN, ["Gesamt", "51", "16.000,75"]]
+    assert find_layout(*survey(below)).notices[-1].endswith("`keep_totals` reads them")
+    assert find_layout(*survey(below), keep_totals=True).is_plain
+
+
+def test_subtotals_are_found_in_all_blocks_of_a_long_file():
+    rows = [row for _ in range(600) for row in (*ROWS, sum_of("Subtotal", ROWS))]
+    cells = as_cells([NAMES, *rows, ["Rome", 1, 2.5, "y"]])
+    assert sum(map(len, cells)) > HEAD
+    layout = find_layout(*survey(cells))
+    assert len(list(layout.select(cells))) == 600 * 40 + 1
+
+
+@pytest.mark.parametrize(
+    "row", [["Total war", 3, 4.5, "y"], ["Subtotal", 9, 1.5, "n"], ["", 2, 3.5, ""]]
+)
+def test_other_rows_inside_a_table_are_read(row):
+    cells = as_cells([NAMES, *ROWS[:9], row, *ROWS[9:]])
+    assert find_layout(*survey(cells)).is_plain
+
+
+def test_equal_rows_of_numbers_are_no_totals():
+    cells = as_cells([["a", "b"], *[[1, 2]] * 9])
+    assert find_layout(*survey(cells)).is_plain
+    cells = as_cells([NAMES, ["x", 1, 2, "y"], ["", 1, 2, ""], *ROWS])
+    assert find_layout(*survey(cells)).is_plain
+
+
+def test_rows_of_totals_are_kept_by_an_option(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(as_texts([["Report"], [], NAMES, *WITH_SUMS]))
+    for options, n_rows in (({}, 40), ({"keep_totals": True}, 44)):
+        opened = csv_rows(str(path), **options)
+        assert opened.rows.scan({}) == n_rows
+        assert load_csv(str(path), "price", **opened.params, **options).X.shape[0] == n_rows
+
+
+def test_units_are_left_out_of_rows_to_predict(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(as_texts([NAMES, ["", "n", "EUR", ""], *ROWS[:5]]))
+    blocks = TextBlocks(path)
+    assert next(iter(blocks))["rooms"] == [str(row[1]) for row in ROWS[:5]]
+    assert "row 2 is not read: 'n', 'EUR'" in blocks.notices[0]
 
 
 def test_names_in_two_rows_are_joined():
