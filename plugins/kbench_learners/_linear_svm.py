@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
@@ -14,7 +15,13 @@ from sklearn.utils.metaestimators import available_if
 from kbench.parameters import choice, integer, number
 from kbench_learners._block_fits import SquaredHingeFit
 from kbench_learners._design import Design, dense_where_quicker
-from kbench_learners._estimator import SCHEMES, LinearClassifier, PathClassifier, binary_problems
+from kbench_learners._estimator import (
+    SCHEMES,
+    LinearClassifier,
+    PathClassifier,
+    binary_problems,
+    class_shares,
+)
 from kbench_learners._paths import LOSSES, binary_path, expand, least_squares
 
 MULTICLASS = ("ovo", "ovr", "crammer_singer")
@@ -49,6 +56,9 @@ class LinearSVM(LinearClassifier, PathClassifier):
         against the rest; or one joint problem (Crammer and Singer, JMLR 2,
         2001), which has the multiclass hinge whatever `loss` says; of two
         classes it is the hinge with C doubled. See Notes.
+    balanced : bool, default False
+        Weight the loss of the rows of a class by the inverse of its frequency, so that all classes
+        have the same weight. For "squared_hinge" with "ovo" or "ovr" only.
     tol : float, default 1e-6
         Duality gap, relative to the objective, at which a problem counts as
         solved.
@@ -134,13 +144,18 @@ class LinearSVM(LinearClassifier, PathClassifier):
     C: float = number(1.0, above=0)
     loss: str = choice("squared_hinge", LOSSES)
     multiclass: str = choice("ovo", MULTICLASS)
+    balanced: bool = False
     tol: float = number(1e-6, above=0)
     max_iter: int = integer(300, least=1)
     fit_intercept: bool = True
     intercept_scaling: float = number(1.0, above=0)
     random_state: int | np.random.RandomState | None = None
 
-    @available_if(lambda self: self.loss == "squared_hinge" and self.multiclass in SCHEMES)
+    @available_if(
+        lambda self: (
+            self.loss == "squared_hinge" and self.multiclass in SCHEMES and not self.balanced
+        )
+    )
     def begin_fit(self, sample, values):
         """Begin a fit over blocks of rows, for several values of `C` together.
 
@@ -159,6 +174,8 @@ class LinearSVM(LinearClassifier, PathClassifier):
         return SquaredHingeFit(self, sample, values)
 
     def _fit_together(self, X, codes, estimators) -> None:
+        if self.balanced and not (self.loss == "squared_hinge" and self.multiclass in SCHEMES):
+            raise ValueError('balanced needs loss="squared_hinge" and multiclass "ovo" or "ovr"')
         if self.multiclass == "crammer_singer" and len(self.classes_) > 2:
             for estimator in estimators:
                 estimator._fit_crammer_singer(X, codes)
@@ -167,8 +184,17 @@ class LinearSVM(LinearClassifier, PathClassifier):
 
     def _fit_binary_problems(self, X, codes, estimators) -> None:
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        n_classes, n_columns, roots = len(self.classes_), X.shape[1], None
         design = Design(X, bias)
-        n_classes = len(self.classes_)
+        if self.balanced:
+            # a loss c max(0, 1 - y w'x)^2 is max(0, t - y w'(t x))^2 with the root t of c
+            roots = np.sqrt(1.0 / (n_classes * class_shares(codes)))[codes]
+            column = np.full((len(codes), 1), bias)
+            if sp.issparse(X):
+                X = sp.diags_array(roots) @ sp.hstack([X, column], "csr")
+            else:
+                X = np.hstack([X, column]) * roots[:, None]
+            design = Design(X)
         # two classes are one binary problem under every scheme; Crammer and Singer's has
         # weights w and -w, which makes it the hinge with C doubled, and half its objective
         scheme = "ovr" if n_classes == 2 else self.multiclass
@@ -177,37 +203,41 @@ class LinearSVM(LinearClassifier, PathClassifier):
         values = [share * estimator.C for estimator in estimators]
         if scheme == "ovr":
             targets = [signs.astype(np.int8) for _, signs in problems]
-            paths = self._fit_shared(design, targets, values)
+            paths = self._fit_shared(design, targets, values, roots)
         else:
             paths = []
             if design.keeps_row_gram:
                 design.row_gram()  # of which each pair takes its part
             for rows, signs in problems:
                 pair = design.subproblem(rows)
-                (path,) = self._fit_shared(pair, [signs], values)
+                own = None if roots is None else roots[rows]
+                (path,) = self._fit_shared(pair, [signs], values, own)
                 paths.append([replace(solution, w=pair.widened(solution.w)) for solution in path])
         columns = zip(*paths, strict=True)
         for estimator, solutions in zip(estimators, columns, strict=True):
             W = np.array([solution.w for solution in solutions])
-            estimator.coef_ = W[:, : X.shape[1]].copy()
+            estimator.coef_ = W[:, :n_columns].copy()
             estimator.intercept_ = bias * W[:, -1] if bias else np.zeros(len(W))
             estimator.objective_ = np.array([solution.objective for solution in solutions]) / share
             estimator.gap_ = max(solution.gap / solution.objective for solution in solutions)
             estimator.converged_ = all(solution.converged for solution in solutions)
             estimator.n_iter_ = max(1, *(solution.n_iter for solution in solutions))
 
-    def _fit_shared(self, design, targets, values):
-        """Fit the paths of problems that have all rows in common."""
+    def _fit_shared(self, design, targets, values, margins=None):
+        """Fit the paths of problems that have all rows in common; `margins` are 1 by default."""
         working = design.reduced()
-        starts = least_squares(working, targets, 2.0 * min(values))
+        wanted = targets if margins is None else [signs * margins for signs in targets]
+        starts = least_squares(working, wanted, 2.0 * min(values))
         loss = "hinge" if self.multiclass == "crammer_singer" else self.loss
         options = (values, loss, self.tol)
         paths = []
         for problem, signs in enumerate(targets):
             start = None if starts is None else starts[:, problem]
             y = signs.astype(np.float64)
-            paths.append(binary_path(working, y, *options, self.max_iter, start))
-        return paths if working is design else expand(paths, working, design, targets, *options)
+            paths.append(binary_path(working, y, *options, self.max_iter, start, margins))
+        if working is design:
+            return paths
+        return expand(paths, working, design, targets, *options, margins)
 
     def _fit_crammer_singer(self, X, codes) -> None:
         with warnings.catch_warnings():

@@ -14,13 +14,13 @@ from kbench_learners._newton import ActiveRows, ClippedQuadratic, Solution, chol
 LOSSES = ("squared_hinge", "hinge", "logistic")
 
 
-def binary_path(design, y, values, loss, tol, max_iter, start=None) -> list[Solution]:
+def binary_path(design, y, values, loss, tol, max_iter, start=None, margins=None) -> list[Solution]:
     """Fit one binary classifier for every value of C, in the order of `values`.
 
     They are solved in ascending order, each from the one before, with up to `max_iter`
     steps, until the duality gap is `tol` relative to the objective. `start` are
     coefficients near those of the smallest C. With fewer rows than columns, a reduced
-    design is best.
+    design is best. The squared hinge is 0 from the `margins` of the rows on, by default 1.
     """
     if design.is_reduced:  # going back to the columns loses a few digits
         tol = 0.1 * tol
@@ -34,7 +34,9 @@ def binary_path(design, y, values, loss, tol, max_iter, start=None) -> list[Solu
             multipliers = None if dual is None else np.clip(y * dual * (C / previous), 0.0, C)
             solution = _hinge(design, y, C, w, multipliers, hessian, tol, max_iter)
         elif loss == "squared_hinge":
-            solution = minimise(design, y, ClippedQuadratic(2.0 * C), w, hessian, tol, max_iter)
+            shift = None if margins is None else 2.0 * C * (margins - 1.0)
+            psi = ClippedQuadratic(2.0 * C, shift=shift)
+            solution = minimise(design, y, psi, w, hessian, tol, max_iter)
         else:
             solution = _logistic(design, y, C, w, tol, max_iter)
         w, dual, previous = solution.w, solution.dual, C
@@ -87,11 +89,11 @@ def _hinge(design, y, C, w, multipliers, hessian, tol, max_iter):
     return replace(best, n_iter=n_iter)
 
 
-def expand(paths, reduced, design, targets, values, loss, tol):
+def expand(paths, reduced, design, targets, values, loss, tol, margins=None):
     """Return solutions of a `reduced` design in the columns of the full one.
 
     Objectives and gaps are evaluated again there. There is one path for each problem on the
-    same rows, whose labels are in `targets`.
+    same rows, whose labels are in `targets`; `margins` are those of `binary_path`.
     """
     W = np.column_stack([solution.w for path in paths for solution in path])
     W = reduced.expand(W, design)
@@ -102,7 +104,10 @@ def expand(paths, reduced, design, targets, values, loss, tol):
         for k, (solution, C) in enumerate(zip(path, values, strict=True)):
             column = problem * len(values) + k
             w = W[:, column]
-            objective = 0.5 * float(w @ w) + _total_loss(loss, C, y * scores[:, column])
+            m = y * scores[:, column]
+            if margins is not None:
+                m += 1.0 - margins
+            objective = 0.5 * float(w @ w) + _total_loss(loss, C, m)
             gap = max(objective - (solution.objective - solution.gap), 0.0)
             converged = gap <= tol * objective
             exact.append(replace(solution, w=w, objective=objective, gap=gap, converged=converged))

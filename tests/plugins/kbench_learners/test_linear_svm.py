@@ -481,3 +481,32 @@ def test_iterations_that_take_too_long_give_way_to_a_factorisation(monkeypatch):
     # now that this is known, they are not even tried
     monkeypatch.setattr("kbench_learners._newton.conjugate_gradients", None)
     np.testing.assert_array_equal(solver.direction(g, J, 1e8, 1e-12), d)
+
+
+@pytest.mark.parametrize("shape", [(300, 5), (60, 100)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_balanced_classes_have_the_weights_of_liblinear(shape, n_classes, is_sparse, fit_intercept):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=shape) * (rng.random(shape) < 0.4 if is_sparse else 1.0)
+    scores = np.column_stack([np.full(len(X), 2.0), X[:, 1 : 1 + n_classes - 1]])
+    y = (scores + 0.3 * rng.normal(size=scores.shape)).argmax(axis=1)
+    y[:n_classes] = np.arange(n_classes)
+    X = sp.csr_matrix(X) if is_sparse else X
+    options = {"fit_intercept": fit_intercept, "C": 0.7}
+    ours = LinearSVM(balanced=True, multiclass="ovr", tol=1e-10, **options).fit(X, y)
+    theirs = LinearSVC(dual=True, tol=1e-10, max_iter=10**6, **options)
+    theirs.fit(X, y, sample_weight=len(y) / n_classes / np.bincount(y)[y])
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-5)
+    assert ours.converged_
+    assert not hasattr(ours, "begin_fit")
+    weighted, _ = LinearSVM(balanced=True, multiclass="ovo").fit_path(X, y, [0.7, 8.0])
+    plain = LinearSVM(multiclass="ovo", C=0.7).fit(X, y)
+    assert np.sum(weighted.predict(X) == 0) <= np.sum(plain.predict(X) == 0)
+
+
+def test_balanced_needs_the_squared_hinge():
+    with pytest.raises(ValueError, match='needs loss="squared_hinge"'):
+        LinearSVM(balanced=True, loss="hinge").fit(np.eye(4), [0, 0, 1, 1])

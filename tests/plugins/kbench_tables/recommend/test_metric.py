@@ -77,7 +77,10 @@ def test_ranks_decide_a_search_with_a_rare_class(registry):
     ("counts", "expected"),
     [
         ((50, 50), {"ridge": {}, "linear-svm": {}, "knn": {}}),
-        ((95, 5), {"ridge": {"balanced": True}, "linear-svm": {}, "knn": {}}),
+        (
+            (95, 5),
+            {"ridge": {"balanced": True}, "linear-svm": {"balanced": True}, "knn": {}},
+        ),
     ],
 )
 def test_a_rare_class_has_the_weight_of_the_others(registry, counts, expected):
