@@ -29,12 +29,12 @@ from kbench_tables.recommend.user_data import UserData, drifting_columns, suite_
 from kbench_tables.time_budget.anytime import Schedule
 from kbench_tables.time_budget.sample_sizes import class_shares
 
-LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.2
+LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.4
 """Fraction of the limit, and maximum seconds, reserved for the store and the report. On a loaded
 machine it is the time that `LAST_CPU_S` takes there, at most the last fraction.
 """
 
-LAST_CPU_S = 1.5
+LAST_CPU_S = 2.0
 """Seconds of CPU time that the store, the report and the end of the process take."""
 
 EXPLAIN_SHARE, EXPLAIN_S, EXPLAIN_MOST = 0.1, 3.0, 0.25
@@ -163,9 +163,17 @@ def compare(
         rounds = _with_shared_memory(rounds, options)
         reserve = _time_to_explain(data, time_limit) if explains else None
         memory_mib = rounds.suite.limits.task_memory_mib
-        schedule = Schedule(registry, rounds.first, memory_mib, reserve=reserve)
+        pace = started.slowdown
+        schedule = Schedule(
+            registry,
+            rounds.first,
+            memory_mib,
+            reserve=reserve,
+            first_pace=pace,
+            end_cpu_s=LAST_CPU_S,
+        )
         read = started.seconds
-        last = max(min(LAST_SHARE * time_limit, LAST_S), LAST_CPU_S * started.slowdown)
+        last = max(min(LAST_SHARE * time_limit, LAST_S), LAST_CPU_S * pace)
         if explains:
             last += min(EXPLAIN_SHARE * time_limit, EXPLAIN_S)
         last = min(last, LAST_MOST * time_limit)

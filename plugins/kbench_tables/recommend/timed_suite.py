@@ -18,7 +18,7 @@ from kbench_tables.recommend.user_data import (
     sized_methods,
 )
 from kbench_tables.size_rules import choose_cells, read_for
-from kbench_tables.time_budget.sample_sizes import Name
+from kbench_tables.time_budget.sample_sizes import TREES, Name
 
 Setting: TypeAlias = int | float | str | bool
 """The value of a parameter of a map or a learner."""
@@ -124,12 +124,8 @@ MIN_ROWS = 500
 WIDE, MIN_OF_WIDE, MIN_OF_CLASS = 2000, 100, 20
 """Number of columns from which a sample may be smaller, its minimum rows, and those per class.
 
-A fit on all of 1,600 rows with 10,000 columns may take minutes.
-"""
-
-TREES = "trees"
-"""Family of the learners that run last on as many columns: boosting takes more time for them on a
-hundred rows than all other methods together.
+A fit on all of 1,600 rows with 10,000 columns may take minutes. Trees run last on so many columns:
+boosting takes more time for them on a hundred rows than all other methods together.
 """
 
 HOLDOUT_FROM = 50_000

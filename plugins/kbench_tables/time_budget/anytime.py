@@ -3,20 +3,21 @@
 A ladder has the cells of one method on nested samples of the training rows, the last one
 on all of them. All cells of a split have the same test set, so that they can be compared.
 
-1. The *first* methods are evaluated on the smallest sample, one after the other. They advance while
-the next task should take less than a fixed share of the time left. While another task runs, a
-method without a search may start on all rows. 2. Every other method is evaluated on the smallest
-sample. 3. The methods that were not clearly worse than the best first one on the same rows advance,
-cheap tasks first, if the next task should end in time. The other splits run on the last sample that
-they reach. The time of a step without a search is predicted from the previous ones
-(`kbench_costs.prediction`). 4. The remaining time goes to the best methods: larger searches and
-wider maps. Second splits of methods that are clearly worse come last.
+1. The *first* methods are evaluated on the smallest sample, one after the other, and then on the
+most rows that should take less than a fixed share of the time left. 2. Every other method is
+evaluated on the smallest sample. 3. The methods that were not clearly worse than the best first one
+on the same rows advance, cheap tasks first, if the next task should end in time. The other splits
+run on the last sample that they reach. The CPU time of a step without a search is predicted from
+the previous ones (`kbench_costs.prediction`), and multiplied by the seconds that the last tasks
+took for one of CPU time: other programs slow a machine down. 4. The remaining time goes to the best
+methods: larger searches and wider maps. Second splits of methods that are clearly worse come last.
 """
 
 from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -29,6 +30,7 @@ from kbench_tables.time_budget.sample_sizes import (
     apply_chosen,
     class_shares,
     is_done,
+    n_train,
     refinements,
     standard_error,
 )
@@ -39,8 +41,8 @@ FIRST_SHARE, SEARCH_SHARE = 0.75, 0.25
 Boosting with default parameters on all rows is the reference of every recommendation.
 """
 
-AT_ONCE_SHARE = 0.9
-"""Share of the time left for a task that starts on all rows."""
+AT_ONCE_SHARE, ALONE_SHARE = 0.9, 0.5
+"""Share of the time left for a task that starts on all rows, beside other tasks and alone."""
 
 BEGIN_SHARE = 0.5
 """Share of the time left that the first task of another method may take."""
@@ -51,6 +53,9 @@ NOISE = 2.0
 MAX_SPLITS = 5
 """Maximum number of splits of a cell."""
 
+PACE_OF = 4
+"""Number of the last tasks that tell how many seconds one of CPU time takes."""
+
 POLL_S = 0.02
 """Seconds between two checks for results that the next step depends on."""
 
@@ -60,6 +65,8 @@ class Schedule:
 
     `first` are the labels of the methods of the first round, `memory_mib` limits the memory of a
     task, and `reserve` returns the seconds reserved at the end for the cell of the best method.
+    `first_pace` is the number of seconds that one of CPU time takes at the start. After the
+    schedule the run needs `end_cpu_s` of CPU time, and its end has seconds for it at this pace.
     """
 
     cuts_off = True
@@ -72,9 +79,13 @@ class Schedule:
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], None] = time.sleep,
         reserve: Callable[[PlannedCell], float] | None = None,
+        first_pace: float = 1.0,
+        end_cpu_s: float = 0.0,
     ) -> None:
         self._registry, self._first, self._memory_mib = registry, frozenset(first), memory_mib
-        self._costs = LadderCosts(registry, ())
+        self._first_pace, self._end_cpu_s = first_pace, end_cpu_s
+        self._last: deque[Result] = deque(maxlen=PACE_OF)
+        self._costs = LadderCosts(registry, (), first_pace)
         self._clock, self._wait, self._reserve = clock, wait, reserve
         self._begun: set[tuple[str, int]] = set()
         self._ladders: list[Ladder] = []
@@ -91,7 +102,13 @@ class Schedule:
         return self
 
     def tell(self, cell: PlannedCell, result: Result) -> None:
-        """Do nothing: the result is in the cell."""
+        """Measure the pace of the machine; the result is in the cell."""
+        if result.cpu_s > 0:
+            self._last.append(result)
+            cpu_s = sum(each.cpu_s for each in self._last)
+            # as if a task of one second had had the first pace: those of milliseconds have none
+            seconds = self._first_pace + sum(each.seconds for each in self._last)
+            self._costs.pace = seconds / (1.0 + cpu_s)
 
     def steps(self) -> Iterator[tuple[PlannedCell, int]]:
         """Yield the tasks to compute until the time is over; the first one without any condition.
@@ -101,7 +118,7 @@ class Schedule:
         """
         self._ladders, self._until = self._group(self._run.cells), self._run.until
         self._metric = self._run.suite.compared
-        self._costs = LadderCosts(self._registry, self._ladders)
+        self._costs = LadderCosts(self._registry, self._ladders, self._first_pace)
         while not self._begun or self._left > 0:
             step = self._next()
             if step is not None:
@@ -173,11 +190,12 @@ class Schedule:
     @property
     def _kept_s(self) -> float:
         """Seconds reserved for the steps after the schedule."""
+        kept = self._end_cpu_s * max(0.0, self._costs.pace - self._first_pace)
         measured = [ladder for ladder in self._ladders if ladder.reached >= 0]
         if self._reserve is None or not measured:
-            return 0.0
+            return kept
         best = max(measured, key=self._level)
-        return self._reserve(best.cells[best.reached])
+        return kept + self._reserve(best.cells[best.reached])
 
     # -- what comes next
 
@@ -280,21 +298,26 @@ class Schedule:
         )
 
     def _at_once(self, ladder: Ladder) -> PlannedCell | None:
-        """Return the cell on all rows of a method without a search that may be fast there.
+        """Return the cell with the most rows that a method may go to from the smallest sample.
 
-        It may be cut off at the end: another task must be running, so that others go on.
+        It may take longer than expected: it has more of the time left if other tasks are running.
         """
-        last = ladder.cells[-1]
-        one_known = ladder.reached == 0 < len(ladder.cells) - 1 and self._n_running
-        is_searched = self._costs.is_searched(last)
-        under_way = any((cell.key, 0) in self._begun for cell in ladder.cells[1:])
-        if not one_known or is_searched or under_way or not self._is_open(last, 0):
+        if ladder.reached != 0 or self._is_advancing(ladder):
             return None
-        cost = self._costs.cost(ladder, last)
-        if cost is None or cost.exceeds(self._memory_mib):
-            return None
-        seconds = self._costs.least_seconds(ladder.cells[0], last)
-        return last if seconds <= AT_ONCE_SHARE * self._left else None
+        lower, share = ladder.cells[0], AT_ONCE_SHARE if self._n_running else ALONE_SHARE
+        if self._costs.is_searched(lower):
+            share = SEARCH_SHARE
+        for cell in reversed(ladder.cells[1:]):
+            cost = self._costs.cost(ladder, cell)
+            if cost is None or cost.exceeds(self._memory_mib) or not self._is_open(cell, 0):
+                continue
+            if self._costs.likely_seconds(lower, cell) <= share * self._left:
+                return cell
+        return None
+
+    def _is_advancing(self, ladder: Ladder) -> bool:
+        """Whether a task on more rows than those with a result is running."""
+        return any((cell.key, 0) in self._begun for cell in ladder.cells[ladder.reached + 1 :])
 
     def _above(self, ladder: Ladder, share: float = 1.0) -> PlannedCell | None:
         """Return the next cell of a method; None if it does not fit, or is running.
@@ -302,10 +325,8 @@ class Schedule:
         If a search does not fit, the parameters that it chose on fewer rows may.
         """
         reached = ladder.reached
-        if reached < 0 or reached + 1 == len(ladder.cells):
+        if reached < 0 or reached + 1 == len(ladder.cells) or self._is_advancing(ladder):
             return None
-        if (ladder.cells[-1].key, 0) in self._begun:
-            return None  # all rows are running
         cell = ladder.cells[reached + 1]
         if not self._is_open(cell, 0):
             return None
@@ -326,17 +347,14 @@ class Schedule:
     def _further(self, ladder: Ladder) -> tuple[float, tuple[PlannedCell, int]] | None:
         """Return the predicted seconds of the next step of a method, and the step."""
         reached = ladder.reached
-        if reached < 0:
+        if reached < 0 or self._is_advancing(ladder):
             return None
-        if reached + 1 < len(ladder.cells):
-            if (ladder.cells[reached + 1].key, 0) in self._begun:
-                return None  # its result is to come
-            if (above := self._above(ladder)) is not None:
-                return self._seconds(ladder, above), (above, 0)
+        if (above := self._above(ladder)) is not None:
+            return self._seconds(ladder, above), (above, 0)
         cell = ladder.cells[reached]
         n_splits = min(cell.n_splits, MAX_SPLITS)
         split = next((i for i in range(n_splits) if self._is_open(cell, i)), None)
-        longest = max(result.seconds for result in dict(cell.results).values())
+        longest = max(map(self._costs.seconds_now, dict(cell.results).values()))
         if split is None or longest > self._left:
             return None
         return longest, (cell, split)
@@ -344,17 +362,18 @@ class Schedule:
     def _is_promising(self, ladder: Ladder) -> bool:
         """Whether a method is not clearly worse than the best first one on the same rows.
 
-        A first method is, too, as long as it has not reached its last sample.
+        A first method is, too, as long as it has not reached its last sample. A method that is
+        worse than another one on fewer rows is also worse than that on the same rows.
         """
         if ladder.is_first and ladder.reached + 1 < len(ladder.cells):
             return True
         cell = ladder.cells[ladder.reached]
-        rows = cell.cell.protocol.max_train_rows
+        rows = n_train(cell)
         rivals = [
             other
             for rival in self._ladders
             for other in rival.cells
-            if (rival.is_first or not self._first) and other.cell.protocol.max_train_rows == rows
+            if (rival.is_first or not self._first) and n_train(other) <= rows
         ]
         return not any(self._is_worse(cell, other) for other in rivals)
 

@@ -37,17 +37,35 @@ def steps(schedule, cells, until, plan):
 
 
 class Run:
-    """A run of a schedule: each task takes its seconds, and has its accuracy."""
+    """A run of a schedule: each task takes its seconds of CPU time, and has its accuracy.
 
-    def __init__(self, registry, until, methods, first=(), n_candidates=1, samples=SAMPLES):
-        self.now, self.until, self.methods = 0.0, until, methods
+    `pace` returns the seconds that one of CPU time takes at a time.
+    """
+
+    def __init__(
+        self,
+        registry,
+        until,
+        methods,
+        first=(),
+        n_candidates=1,
+        samples=SAMPLES,
+        pace=lambda now: 1.0,
+        **options,
+    ):
+        self.now, self.until, self.methods, self.pace = 0.0, until, methods, pace
         self.cells = [
             self.plan(cell(name, rows, n_candidates)) for rows in samples for name in methods
         ]
         self.schedule = Schedule(
-            registry, [("identity", name) for name in first], 4096.0, lambda: self.now, self.wait
+            registry,
+            [("identity", name) for name in first],
+            4096.0,
+            lambda: self.now,
+            self.wait,
+            **options,
         )
-        self.steps = []
+        self.steps, self.n_cut_off = [], 0
         self.end()
 
     def plan(self, given):
@@ -69,10 +87,12 @@ class Run:
                 chosen = {}
             else:
                 seconds = seconds * (1 + planned.cell.protocol.n_candidates)
-            seconds = 0.1 + seconds * n / N_TRAIN
+            work_s = seconds * n / N_TRAIN
+            seconds = (0.1 + work_s) * self.pace(self.now)
             self.now += seconds
             if self.steps and self.now > self.until:  # it is cut off
                 self.now = self.until
+                self.n_cut_off += 1
                 continue
             self.steps.append((label, n, split))
             planned.results[split] = Result(
@@ -80,10 +100,17 @@ class Run:
                 planned.key,
                 split,
                 "ok",
-                {"accuracy": accuracy(n), "n_train": float(n), "n_test": 20_000.0},
+                {
+                    "accuracy": accuracy(n),
+                    "n_train": float(n),
+                    "n_test": 20_000.0,
+                    "fit_time_s": work_s * self.pace(self.now),
+                },
                 Details(chosen=chosen),
                 seconds=seconds,
+                cpu_s=0.1 + work_s,
             )
+            self.schedule.tell(planned, planned.results[split])
             if planned not in self.cells:
                 self.cells.append(planned)
 
@@ -115,7 +142,12 @@ def test_with_time_all_but_clear_losers_have_all_rows(registry):
     methods = {"cheap": (1, GOOD), "good": (10, curve(0.91)), "bad": (1, BAD)}
     run = Run(registry, 1000.0, methods, ["cheap", "good"])
     # one after the other: the first method has all rows before the next one begins
-    assert [name for name, _, _ in run.steps[:8]] == ["cheap"] * 4 + ["good"] * 4
+    assert run.steps[:4] == [
+        ("cheap", 1250, 0),
+        ("cheap", N_TRAIN, 0),
+        ("good", 1250, 0),
+        ("good", N_TRAIN, 0),
+    ]
     assert (run.most_rows("cheap"), run.most_rows("good")) == (N_TRAIN, N_TRAIN)
     assert run.most_rows("bad") == 1250
     # nothing is left to do, long before the end
@@ -124,7 +156,7 @@ def test_with_time_all_but_clear_losers_have_all_rows(registry):
 
 @pytest.mark.parametrize("until", [3.0, 10.0, 30.0, 100.0])
 def test_the_time_is_kept_and_the_first_methods_are_measured(registry, until):
-    methods = {"cheap": (1, GOOD), "good": (40, curve(0.91)), "slow": (400, curve(0.92))}
+    methods = {"cheap": (1, GOOD), "good": (10, curve(0.91)), "slow": (400, curve(0.92))}
     run = Run(registry, until, methods, ["cheap", "good"])
     assert run.now <= until
     assert run.most_rows("good") >= 1250
@@ -155,6 +187,29 @@ def test_what_was_too_long_for_its_share_comes_before_second_splits(registry):
     run = Run(registry, 21.0, methods, ["good", "alike"], samples=(None,))
     assert run.most_rows("alike") == 0
     assert ("good", N_TRAIN, 1) in run.steps
+
+
+@pytest.mark.parametrize(("until", "begins"), [(50.0, 4.0), (50.0, 12.0), (60.0, 20.0)])
+def test_tasks_end_in_time_on_a_machine_that_gets_busy(registry, until, begins):
+    methods = {"cheap": (0.5, GOOD), "good": (4, GOOD), "slow": (20, GOOD), "bad": (1, GOOD)}
+
+    def pace(now):
+        return 2.5 if now >= begins else 1.0
+
+    run = Run(registry, until, methods, ["cheap", "good"], pace=pace, end_cpu_s=2.0)
+    # planned by the times of before, a task would be cut off
+    assert run.n_cut_off == 0
+    assert run.most_rows("good") == N_TRAIN
+    assert run.now <= until
+
+
+def test_the_pace_of_the_start_decides_what_begins(registry):
+    methods = {"cheap": (0.5, GOOD), "good": (4, GOOD), "slow": (8, GOOD)}
+    assert Run(registry, 30.0, methods, ["cheap", "good"]).most_rows("slow") == N_TRAIN
+    busy = Run(registry, 30.0, methods, ["cheap", "good"], pace=lambda now: 3.0, first_pace=3.0)
+    assert busy.most_rows("good") == N_TRAIN
+    assert 0 < busy.most_rows("slow") < N_TRAIN
+    assert busy.n_cut_off == 0
 
 
 def test_what_a_search_chose_on_few_rows_is_fitted_on_more(registry):
@@ -255,12 +310,12 @@ class Slots:
 @pytest.mark.parametrize(
     ("until", "rows"),
     [
-        (100.0, None),  # 3 + (64 / 4 - 1) * 2.1 = 34.5 seconds
-        (38.0, 5000),
-        (39.0, None),
+        (100.0, None),  # 3 + (64 * .15 - 1) * 2.1 = 21.1 of 90 seconds
+        (23.0, 20_000),
+        (24.0, None),
     ],
 )
-def test_a_first_method_without_a_search_goes_to_all_rows_while_another_runs(registry, until, rows):
+def test_a_first_method_goes_to_the_most_rows_that_fit_while_another_runs(registry, until, rows):
     run = Slots(registry, until)
     good = run.two()
     good.results[0] = result_of(good, seconds=3.0, fit_time_s=2.0)
