@@ -34,8 +34,8 @@ LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.4
 machine it is the time that `LAST_CPU_S` takes there, at most the last fraction.
 """
 
-LAST_CPU_S = 2.0
-"""Seconds of CPU time that the store, the report and the end of the process take."""
+LAST_CPU_S = 2.2
+"""Seconds of CPU time that the start of the process, the store, the report and the end take."""
 
 EXPLAIN_SHARE, EXPLAIN_S, EXPLAIN_MOST = 0.1, 3.0, 0.25
 """Fraction of the limit, and maximum seconds, reserved for importances of any method, and the
