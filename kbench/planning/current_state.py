@@ -6,11 +6,15 @@ import base64
 import contextlib
 import csv
 import hashlib
+import json
 import os
+import re
 import sys
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache, cached_property
+from functools import cache, cached_property, reduce
 from importlib import metadata
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +45,7 @@ class Present:
     def __init__(self) -> None:
         self._sources: dict[str, Path | None] = {}
         self._reasons: dict[str, tuple[str, ...]] = {}
+        self._built: dict[str, Manifest | None] = {}
         self._digests = Digests()
         self.module = cache(self._module)
         self.file = cache(lambda name: self._path_digest(self.find_path(name)))
@@ -72,12 +77,13 @@ class Present:
 
     def build(self, recorded: Iterable[Recorded]) -> Manifest | None:
         """Return the manifest of what a process has reported; None if it reported nothing."""
-        recorded, manifest = list(recorded), None
-        written = {path for each in recorded for path in each.get("written", ())}
-        for each in recorded:
-            part = self._build(each, written)
-            manifest = part if manifest is None else manifest | part
-        return manifest
+        recorded = list(recorded)
+        # tasks of one warm process report the same: the code was loaded once
+        if (key := json.dumps(recorded)) not in self._built:
+            written = {path for each in recorded for path in each.get("written", ())}
+            parts = [self._build(each, written) for each in recorded]
+            self._built[key] = reduce(or_, parts) if parts else None
+        return self._built[key]
 
     def save(self) -> None:
         """Keep the digests that were computed."""
@@ -99,7 +105,7 @@ class Present:
                 modules[name] = self._hash(name)
         distributions: dict[str, str | None] = {"python": python()}
         for top in recorded.get("packages", ()):
-            owners = self._owners.get(top, ())
+            owners = [each.metadata["Name"] for each in self._owners.get(top, ())]
             modules[top] = INSTALLED if owners else self._hash(top)
             distributions |= {owner: self.distribution(owner) for owner in owners}
         distributions |= {n: self.distribution(n) for n in recorded.get("distributions", ())}
@@ -201,9 +207,18 @@ class Present:
         return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
 
     @cached_property
-    def _owners(self) -> Mapping[str, list[str]]:
-        """The distributions that install each top-level module."""
-        return metadata.packages_distributions()
+    def _owners(self) -> Mapping[str, list[metadata.Distribution]]:
+        """The distributions of each top-level module; `packages_distributions` is slow."""
+        owners = defaultdict(list)
+        for each in metadata.distributions():
+            declared = (each.read_text("top_level.txt") or "").split()
+            for top in declared or {*_TOP.findall(each.read_text("RECORD") or "")}:
+                owners[top].append(each)
+        return owners
+
+
+_TOP = re.compile(r"^([^/,\n]+?)(?:/[^,\n]*)?\.py,", re.MULTILINE)
+"""The top-level module of a line of RECORD."""
 
 
 def python() -> str:

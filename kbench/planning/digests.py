@@ -8,7 +8,7 @@ import hashlib
 import json
 import threading
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,6 @@ def syntax_digest(source: bytes) -> str:
 
 def _serialize(tree: ast.Module) -> list[str]:
     """Serialize a tree unambiguously."""
-    makers = _makers(tree)
     written: list[str] = []
     waiting: list[Any] = [tree]
     while waiting:
@@ -139,7 +138,7 @@ def _serialize(tree: ast.Module) -> list[str]:
             node.returns = None
             for argument in _arguments(node.args):
                 argument.annotation = None
-        elif kind is ast.FunctionDef and _only_returns_records(node, makers):
+        elif kind is ast.FunctionDef and _only_returns_records(node, tree):
             node.body = []
         written.append(kind.__name__)
         for field in _FIELDS[kind]:
@@ -164,17 +163,18 @@ _LITERAL = (
 )
 
 
-def _only_returns_records(function: ast.FunctionDef, makers: Collection[str]) -> bool:
+def _only_returns_records(function: ast.FunctionDef, tree: ast.Module) -> bool:
     """Return whether a function implements a hook that returns literal records; keys have them.
 
-    A name could stand for other code, so that there is none but those of `makers`.
+    A name could stand for other code, so that there is none but those of `_makers`.
     """
+    if not function.name.startswith("kbench_"):
+        return False
     nodes = [node for each in function.body for node in ast.walk(each)]
     return (
-        function.name.startswith("kbench_")
-        and all(ast.unparse(each).endswith("hookimpl") for each in function.decorator_list)
+        all(ast.unparse(each).endswith("hookimpl") for each in function.decorator_list)
         and all(isinstance(node, _LITERAL) for node in nodes)
-        and all(node.id in makers for node in nodes if isinstance(node, ast.Name))
+        and {node.id for node in nodes if isinstance(node, ast.Name)} <= _makers(tree)
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -49,7 +49,7 @@ class Manifest:
 
     def to_json(self) -> dict[str, dict[str, str | None]]:
         """Return plain JSON values."""
-        return {name: dict(values) for name, values in asdict(self).items() if values}
+        return {part: dict(values) for part in _PARTS if (values := vars(self)[part])}
 
     @classmethod
     def from_json(cls, content: Any) -> Self:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import importlib
+import json
 import os
 import shutil
 import time
@@ -340,3 +341,11 @@ def test_each_name_is_looked_up_once(folder):
     write(folder, lab_one="x = 2\n")
     assert present.why_changed(manifest) == ()
     assert why(manifest) == ["lab_one.py changed"]
+
+
+def test_a_manifest_is_built_once_for_tasks_that_report_the_same():
+    present, recorded = Present(), [{"packages": {"numpy": None, "sklearn": None}}]
+    manifest = present.build(recorded)
+    assert present.build(json.loads(json.dumps(recorded))) is manifest
+    assert {"numpy", "scikit-learn"} < manifest.distributions.keys()
+    assert present.build([{"packages": {"numpy": None}}]) != manifest

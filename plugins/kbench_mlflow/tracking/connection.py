@@ -24,7 +24,7 @@ from kbench.messages import printable
 from kbench_mlflow.tracking import database
 from kbench_mlflow.tracking.address import Address, engine_uri
 from kbench_mlflow.tracking.database import CREATE_S
-from kbench_mlflow.tracking.run import Client, WholeRun
+from kbench_mlflow.tracking.run import CellRun, Client
 
 _AWAY = {
     "Connection refused": "the server does not answer (connection refused)",
@@ -243,7 +243,7 @@ class Connection:
         if self._path is not None:
             database.check_lock(self._path)
 
-    def insert(self, experiment_id: str, runs: Sequence[WholeRun]) -> list[str]:
+    def insert(self, experiment_id: str, runs: Sequence[CellRun]) -> list[str]:
         """Write whole runs into a local store, all or none; return their ids."""
         return [] if self._path is None else database.insert_runs(self._path, experiment_id, runs)
 

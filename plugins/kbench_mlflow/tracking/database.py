@@ -13,7 +13,7 @@ import socket
 import sqlite3
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -22,7 +22,7 @@ from kbench.errors import StoreError
 from kbench.features import Journal
 from kbench.messages import option
 from kbench_mlflow.tracking.address import engine_uri, sqlite_path, sqlite_uri
-from kbench_mlflow.tracking.run import CONTEXT, DatasetInput, WholeRun
+from kbench_mlflow.tracking.run import CONTEXT, CellRun
 
 LOCK_S = 5.0
 """Seconds to wait for a lock of the database."""
@@ -97,7 +97,7 @@ def to_write(path: Path) -> sqlite3.Connection:
     return database
 
 
-def insert_runs(path: Path, experiment_id: str, runs: Sequence[WholeRun]) -> list[str]:
+def insert_runs(path: Path, experiment_id: str, runs: Sequence[CellRun]) -> list[str]:
     """Insert whole runs in one transaction; return their ids, none if MLflow has to write them.
 
     MLflow reads each run back several times while it is written, which takes ten times as long.
@@ -105,24 +105,19 @@ def insert_runs(path: Path, experiment_id: str, runs: Sequence[WholeRun]) -> lis
     from mlflow.utils.file_utils import local_file_uri_to_path
 
     ids = [uuid.uuid4().hex for _ in runs]
-    query = (
-        "SELECT artifact_location FROM experiments "
-        "WHERE experiment_id = ? AND lifecycle_stage = 'active'"
-    )
     with contextlib.closing(to_write(path)) as database:
         database.execute("BEGIN IMMEDIATE")
         try:
-            [(folder,)] = database.execute(query, [int(experiment_id)])
+            [(folder,)] = database.execute(_FOLDER, [int(experiment_id)])
             if urlsplit(folder)[:2] != ("file", "") or "?" in folder:
                 raise ValueError(folder)
             for run_id, run in zip(ids, runs, strict=True):
                 artifacts = f"{folder.rstrip('/')}/{run_id}/artifacts"
-                _write_files(Path(local_file_uri_to_path(artifacts)), run.artifacts)
-                _insert(database, "runs", [_run_row(run_id, run, int(experiment_id), artifacts)])
-                for table, rows in _rows_of_run(run_id, run).items():
-                    _insert(database, table, rows)
-                if run.dataset is not None:
-                    _insert_input(database, run_id, run.dataset, int(experiment_id))
+                for name, text in run.artifacts.items():
+                    file = Path(local_file_uri_to_path(artifacts), name)
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(text, encoding="utf-8")
+                _insert(database, run_id, run, int(experiment_id), artifacts)
             database.execute("COMMIT")
         except (sqlite3.Error, OSError, ValueError):
             # another schema, no such experiment, or files are elsewhere or cannot be written
@@ -131,74 +126,45 @@ def insert_runs(path: Path, experiment_id: str, runs: Sequence[WholeRun]) -> lis
     return ids
 
 
-def _write_files(folder: Path, texts: Mapping[str, str]) -> None:
-    for name, text in texts.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-
-
-_Row = Mapping[str, object]
-
-
-def _insert(database: sqlite3.Connection, table: str, rows: Sequence[_Row]) -> None:
-    for row in rows[:1]:
-        values = ", ".join(f":{column}" for column in row)
-        database.executemany(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})", rows)
-
-
-def _run_row(run_id: str, run: WholeRun, experiment_id: int, artifacts: str) -> _Row:
-    texts = dict.fromkeys(("source_name", "entry_point_name", "source_version"), "")
-    return {
-        **texts,
-        "run_uuid": run_id,
-        "name": run.name,
-        "source_type": "UNKNOWN",
-        "user_id": run.tags["mlflow.user"],
-        "status": run.status,
-        "start_time": run.start_ms,
-        "end_time": run.end_ms,
-        "lifecycle_stage": "active",
-        "artifact_uri": artifacts,
-        "experiment_id": experiment_id,
-    }
-
-
-def _rows_of_run(run_id: str, run: WholeRun) -> dict[str, list[_Row]]:
-    named = {
-        "params": run.params,
-        "tags": run.tags | {"mlflow.runName": run.name},
-    }
-    of_run = {"run_uuid": run_id}
-    points = [
-        {"key": name, "value": value, "step": step, "timestamp": run.end_ms, "is_nan": 0} | of_run
-        for name, value, step in run.points
-    ]
-    return {
-        **{
-            table: [{"key": name, "value": text} | of_run for name, text in texts.items()]
-            for table, texts in named.items()
-        },
-        "metrics": points,
-        "latest_metrics": list({point["key"]: point for point in points}.values()),
-    }
-
-
-def _insert_input(
-    database: sqlite3.Connection, run_id: str, data: DatasetInput, experiment_id: int
+def _insert(
+    database: sqlite3.Connection, run_id: str, run: CellRun, experiment: int, artifacts: str
 ) -> None:
-    row = {"name": data.name, "digest": data.digest, "experiment_id": experiment_id}
-    query = "SELECT dataset_uuid FROM datasets WHERE " + " AND ".join(f"{c} = :{c}" for c in row)
-    if (known := database.execute(query, row).fetchone()) is None:
-        known = (uuid.uuid4().hex,)
-        columns = {f"dataset_{name}": text for name, text in data.columns.items()}
-        _insert(database, "datasets", [{**row, **columns, "dataset_uuid": known[0]}])
-    input_id = uuid.uuid4().hex
-    source, destination = {"source_type": "DATASET"}, {"destination_type": "RUN"}
-    ends = {**source, "source_id": known[0], **destination, "destination_id": run_id}
-    _insert(database, "inputs", [{"input_uuid": input_id, **ends}])
-    tag = dict(zip(("name", "value"), CONTEXT, strict=True))
-    _insert(database, "input_tags", [{"input_uuid": input_id, **tag}])
+    user, times = run.tags["mlflow.user"], (run.start_ms, run.end_ms)
+    database.execute(_RUN, (run_id, run.name, user, run.status, *times, artifacts, experiment))
+    for table, texts in (("params", run.params), ("tags", run.tags)):
+        database.executemany(_TEXT.format(table), [(run_id, *item) for item in texts.items()])
+    points = [(run_id, run.end_ms, *point) for point in run.points]
+    latest = [*{point[2]: point for point in points}.values()]
+    for table, chosen in (("metrics", points), ("latest_metrics", latest)):
+        database.executemany(_POINT.format(table), chosen)
+    if (data := run.dataset) is not None:
+        which, input_id = (experiment, data.name, data.digest), uuid.uuid4().hex
+        database.execute(_DATASET, (uuid.uuid4().hex, *which, *data.columns.values()))
+        database.execute(_INPUT, (input_id, run_id, *which))
+        database.execute("INSERT INTO input_tags VALUES (?, ?, ?)", (input_id, *CONTEXT))
+
+
+_FOLDER = """
+    SELECT artifact_location FROM experiments WHERE experiment_id = ? AND lifecycle_stage = 'active'
+"""
+_RUN = """
+    INSERT INTO runs (run_uuid, name, user_id, status, start_time, end_time, artifact_uri,
+        experiment_id, source_type, source_name, entry_point_name, source_version, lifecycle_stage)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'UNKNOWN', '', '', '', 'active')
+"""
+_TEXT = "INSERT INTO {} (run_uuid, key, value) VALUES (?, ?, ?)"
+_POINT = """
+    INSERT INTO {} (run_uuid, timestamp, key, value, step, is_nan) VALUES (?, ?, ?, ?, ?, 0)
+"""
+_DATASET = """
+    INSERT INTO datasets (dataset_uuid, experiment_id, name, digest, dataset_source_type,
+        dataset_source, dataset_profile) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+"""
+_INPUT = """
+    INSERT INTO inputs (input_uuid, source_type, source_id, destination_type, destination_id)
+    SELECT ?, 'DATASET', dataset_uuid, 'RUN', ? FROM datasets
+    WHERE experiment_id = ? AND name = ? AND digest = ?
+"""
 
 
 def create(path: Path) -> None:

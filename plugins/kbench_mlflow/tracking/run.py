@@ -12,7 +12,7 @@ import math
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -185,6 +185,14 @@ class CellRun:
             artifacts={inside(path): printable(text) for path, text in self.artifacts.items()},
         )
 
+    @property
+    def points(self) -> list[Point]:
+        """Its numbers; those of one metric are in the order of their steps."""
+        points = [(name, value, self.n_splits_done) for name, value in self.metrics.items()]
+        for name, values in self.by_split.items():
+            points += [(name, value, index) for index, value in sorted(values.items())]
+        return points
+
     @cached_property
     def digest(self) -> str:
         """Hash of all content, 32 hex digits (the tag ``kbench.digest``).
@@ -241,22 +249,6 @@ BOOKKEEPING = {f"kbench.{name}" for name in ("host", "pid", "pid_start", "writin
 
 CHOSEN = "chosen."
 """Metrics of what searches chose begin with it: for MLflow's pages, not for results."""
-
-
-@dataclass(frozen=True)
-class WholeRun:
-    """A complete run as MLflow stores it; names and values are in its form."""
-
-    name: str
-    status: str
-    start_ms: int
-    end_ms: int
-    params: Mapping[str, str]
-    tags: Mapping[str, str]
-    points: Sequence[Point]
-    """Those of one metric in the order of their steps."""
-    dataset: DatasetInput | None = None
-    artifacts: Mapping[str, str] = field(default_factory=dict)
 
 
 Client = Any

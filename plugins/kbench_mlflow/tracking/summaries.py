@@ -18,10 +18,10 @@ from kbench_mlflow.tracking.run import (
     KEY_CHARS,
     PARAM_CHARS,
     TAG_CHARS,
+    CellRun,
     Client,
     Entity,
     Experiment,
-    WholeRun,
     cut,
     cut_all,
     escape_name,
@@ -87,29 +87,27 @@ def log_methods(
             del wanted[digest]
         else:
             client.delete_run(stored.info.run_id)
-    new = [_whole_run(experiment, machine, run) for run in wanted.values()]
+    new = [_content(experiment, machine, run) for run in wanted.values()]
     if not connection.insert(experiment.id, new):
-        for whole in new:
-            _write(client, experiment, whole)
+        for content in new:
+            _write(client, experiment, content)
     return len(new)
 
 
-def _whole_run(experiment: Experiment, machine: str, run: MethodRun) -> WholeRun:
+def _content(experiment: Experiment, machine: str, run: MethodRun) -> CellRun:
     tags = {f"kbench.{name}": text for name, text in run.tags.items()}
     tags |= _identifying(METHOD, experiment, machine) | {"kbench.digest": run.digest}
     names, now_ms = escape_name(run.metrics), time.time_ns() // 1_000_000
-    return WholeRun(
-        cut(run.name, KEY_CHARS) or "-",
-        "FINISHED",
-        run.start_ms or now_ms,
-        run.end_ms or now_ms,
-        cut_all(run.params, PARAM_CHARS),
-        cut_all(tags, TAG_CHARS) | owner(),
-        [(names[n], float(v), 0) for n, v in run.metrics.items() if math.isfinite(v)],
+    name = cut(run.name, KEY_CHARS) or "-"
+    return CellRun(
+        *("", machine, name, "FINISHED", run.start_ms or now_ms, run.end_ms or now_ms),
+        params=cut_all(run.params, PARAM_CHARS),
+        tags=cut_all(tags, TAG_CHARS) | owner() | {"mlflow.runName": name},
+        metrics={names[n]: float(v) for n, v in run.metrics.items() if math.isfinite(v)},
     )
 
 
-def _write(client: Client, experiment: Experiment, run: WholeRun) -> None:
+def _write(client: Client, experiment: Experiment, run: CellRun) -> None:
     from mlflow.entities import Metric, Param
 
     created = client.create_run(

@@ -27,7 +27,6 @@ from kbench_mlflow.tracking.run import (
     Entity,
     Point,
     StoredRun,
-    WholeRun,
 )
 
 _ITEMS_A_BATCH, _POINTS_A_BATCH = 100, 800
@@ -95,31 +94,15 @@ def upsert(
 
 def _insert(connection: Connection, experiment_id: str, run: CellRun) -> StoredRun | None:
     """Write a new run at once, where the store is a local one; None if nothing was written."""
-    stored = StoredRun("", experiment_id, run.content.status, run.start_ms, run.end_ms, {}, {}, {})
-    writing = _Writing(connection, stored, run)
-    tags = {**_first_tags(run), "kbench.digest": run.digest}
-    content, points = run.content, writing.list_missing_points()
-    whole = WholeRun(
-        content.name,
-        content.status,
-        run.start_ms,
-        run.end_ms,
-        content.params,
-        tags,
-        points,
-        content.dataset,
-        content.artifacts,
-    )
-    if not (ids := connection.insert(experiment_id, [whole])):
+    content = replace(run.content, tags={**_first_tags(run), "kbench.digest": run.digest})
+    if not (ids := connection.insert(experiment_id, [content])):
         return None
-    data = content.dataset
-    return replace(
-        stored,
-        run_id=ids[0],
+    return StoredRun(
+        *(ids[0], experiment_id, content.status, run.start_ms, content.end_ms),
         params=dict(content.params),
-        tags=tags,
-        latest={name: value for name, value, _ in points},
-        dataset=data and (data.name, data.digest),
+        tags=dict(content.tags),
+        latest={name: value for name, value, _ in content.points},
+        dataset=content.dataset and (content.dataset.name, content.dataset.digest),
     )
 
 
@@ -153,7 +136,7 @@ class _Writing:
         stored, content = self._stored, self._content
         if stored.digest != self._digest:
             params = {n: text for n, text in content.params.items() if n not in stored.params}
-            points = self.list_missing_points()
+            points = self._missing_points()
             self._set_tags()
             if content.dataset is not None and stored.dataset is None:
                 self._log_dataset(content.dataset)
@@ -167,20 +150,22 @@ class _Writing:
             self._delete_tag("kbench.superseded")
         self._terminate()
 
-    def list_missing_points(self) -> list[Point]:
+    def _missing_points(self) -> list[Point]:
         stored, content = self._stored, self._content
-        means, known = content.metrics, stored.split_hashes if stored.digest else {}
-        if stored.digest and stored.n_splits_done == content.n_splits_done:
-            # `can_become` has checked that values under the same step are equal
-            means = {name: value for name, value in means.items() if name not in stored.latest}
-        points = [(name, value, content.n_splits_done) for name, value in means.items()]
-        for name, values in content.by_split.items():
-            points += [
-                (name, value, index)
-                for index, value in sorted(values.items())
-                if str(index) not in known and "all" not in known
-            ]
-        return points
+        if not stored.digest:
+            return content.points
+        # `can_become` has checked that values under the same step are equal
+        known = stored.split_hashes
+        are_new = stored.n_splits_done != content.n_splits_done
+        return [
+            (name, value, step)
+            for name, value, step in content.points
+            if (
+                str(step) not in known and "all" not in known
+                if name in content.by_split
+                else are_new or name not in stored.latest
+            )
+        ]
 
     def _terminate(self) -> None:
         stored, content = self._stored, self._content

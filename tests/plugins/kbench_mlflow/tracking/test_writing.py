@@ -9,7 +9,7 @@ import pytest
 from kbench import StoreError
 from kbench_mlflow.tracking import store as store_module
 from kbench_mlflow.tracking.connection import Connection
-from kbench_mlflow.tracking.run import FORMAT, WholeRun
+from kbench_mlflow.tracking.run import FORMAT
 from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import (
     FAILED,
@@ -274,8 +274,6 @@ def test_mlflow_writes_what_cannot_be_inserted(store, uci, monkeypatch, why):
             database,
         ):
             database.execute("UPDATE experiments SET artifact_location = 's3://bucket'")
-    assert not store._connection.insert(uci.id, [WHOLE])
+    content = replace(a_run().content, tags={"mlflow.user": "me"})
+    assert not store._connection.insert(uci.id, [content])
     assert live(store, uci) == []
-
-
-WHOLE = WholeRun("a", "FINISHED", 1, 2, {}, {"mlflow.user": "me"}, [("m", 1.0, 0)], IRIS)
