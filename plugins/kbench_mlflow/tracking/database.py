@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from kbench.errors import StoreError
 from kbench.features import Journal
@@ -102,19 +102,17 @@ def insert_runs(path: Path, experiment_id: str, runs: Sequence[CellRun]) -> list
 
     MLflow reads each run back several times while it is written, which takes ten times as long.
     """
-    from mlflow.utils.file_utils import local_file_uri_to_path
-
     ids = [uuid.uuid4().hex for _ in runs]
     with contextlib.closing(to_write(path)) as database:
         database.execute("BEGIN IMMEDIATE")
         try:
             [(folder,)] = database.execute(_FOLDER, [int(experiment_id)])
-            if urlsplit(folder)[:2] != ("file", "") or "?" in folder:
+            if urlsplit(folder)[:2] != ("file", "") or {*"?#"} & {*folder}:
                 raise ValueError(folder)
             for run_id, run in zip(ids, runs, strict=True):
                 artifacts = f"{folder.rstrip('/')}/{run_id}/artifacts"
                 for name, text in run.artifacts.items():
-                    file = Path(local_file_uri_to_path(artifacts), name)
+                    file = Path(unquote(urlsplit(artifacts).path), name)
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_text(text, encoding="utf-8")
                 _insert(database, run_id, run, int(experiment_id), artifacts)

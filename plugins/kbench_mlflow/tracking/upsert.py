@@ -95,6 +95,7 @@ def upsert(
 def _insert(connection: Connection, experiment_id: str, run: CellRun) -> StoredRun | None:
     """Write a new run at once, where the store is a local one; None if nothing was written."""
     content = replace(run.content, tags={**_first_tags(run), "kbench.digest": run.digest})
+    data = content.dataset
     if not (ids := connection.insert(experiment_id, [content])):
         return None
     return StoredRun(
@@ -102,7 +103,7 @@ def _insert(connection: Connection, experiment_id: str, run: CellRun) -> StoredR
         params=dict(content.params),
         tags=dict(content.tags),
         latest={name: value for name, value, _ in content.points},
-        dataset=content.dataset and (content.dataset.name, content.dataset.digest),
+        dataset=(data.name, data.digest) if data is not None else None,
     )
 
 
