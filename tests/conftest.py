@@ -14,18 +14,16 @@ import subprocess
 import sys
 import tempfile
 import types
-from importlib import metadata
 from pathlib import Path
 
 import hypothesis
-import jinja2
 import pytest
 
 from kbench import DatasetSource, FeatureMap, KernelSpec, Learner, hookimpl
 from kbench.execution.sandbox import Sandbox
-from kbench.planning import current_state
 from kbench.registry.installed import Plugin
 from kbench.registry.registry import build
+from tests.support import read_once
 from tests.support.paths import ROOT, SUPPORT
 
 LINUX = sys.platform == "linux"
@@ -79,7 +77,10 @@ def pytest_configure(config):
     if _only_starts_workers(config) and not any(
         (ROOT / "plugins" / "kbench_nbcs").glob("__pycache__/*.nbi")
     ):
-        compiling = [subprocess.Popen([sys.executable, "-c", f"import {m}"]) for m in COMPILED]
+        compiling = [
+            subprocess.Popen([sys.executable, "-c", f"import {name}"], stderr=subprocess.DEVNULL)
+            for name in COMPILED
+        ]
         for process in compiling:
             process.wait()
 
@@ -104,90 +105,7 @@ def pytest_unconfigure():
     shutil.rmtree(HOME, ignore_errors=True)
 
 
-# a user's state folder has the digests of all modules, that of a test none of them
-current_state.syntax_digest = functools.cache(current_state.syntax_digest)
-
-
-@functools.cache
-def _names_in(folder, _changed):
-    """List the top-level modules of each distribution of a folder, beside its name."""
-    return [
-        (module, found.metadata["Name"])
-        for found in metadata.distributions(path=[folder])
-        for module in metadata._top_level_declared(found) or metadata._top_level_inferred(found)
-    ]
-
-
-def _packages_distributions():
-    """Return what the function of the standard library does; read a folder that has changed."""
-    owners = {}
-    for folder in filter(os.path.exists, sys.path):
-        for module, name in _names_in(folder, Path(folder).stat().st_mtime_ns):
-            owners.setdefault(module, []).append(name)
-    return owners
-
-
-# each run asks, and reading the files of all distributions takes a quarter of a second
-metadata.packages_distributions = _packages_distributions
-
-INSTALLED = frozenset(sys.path)
-"""Folders of distributions that no test changes."""
-_read_entry_points = metadata.Distribution.entry_points.fget
-
-
-@functools.cache
-def _installed_entry_points(path):
-    return _read_entry_points(metadata.PathDistribution(path))
-
-
-def _entry_points(self):
-    """Return what the property of the standard library does; read what is installed once."""
-    path = getattr(self, "_path", None)
-    if path is None or str(path.parent) not in INSTALLED:
-        return _read_entry_points(self)
-    return _installed_entry_points(path)
-
-
-# each command asks for those of all distributions, twice
-metadata.Distribution.entry_points = property(_entry_points)
-
-_read_distribution = current_state.Present._distribution
-
-
-@functools.cache
-def _installed_distribution(name, _path):
-    return _read_distribution(current_state.Present(), name)
-
-
-def _distribution(self, name):
-    """Return what the method does; look at the files of what is installed once."""
-    found = next(iter(metadata.Distribution.discover(name=name)), None) if name else None
-    path = getattr(found, "_path", None)
-    if path is None or str(path.parent) not in INSTALLED:
-        return _read_distribution(self, name)
-    return _installed_distribution(name, path)
-
-
-# each plan compares the states of thousands of files with those of their installation
-current_state.Present._distribution = _distribution
-
-_compile = jinja2.Environment.compile
-_compiled = {}
-
-
-def _compile_once(self, source, name=None, filename=None, **how):
-    """Compile a template once for all environments of a kind."""
-    options = (self.trim_blocks, self.lstrip_blocks, self.finalize, *sorted(self.filters))
-    key = (type(self), source, name, filename, *options, *how.items())
-    if not isinstance(source, str):
-        return _compile(self, source, name, filename, **how)
-    if key not in _compiled:
-        _compiled[key] = _compile(self, source, name, filename, **how)
-    return _compiled[key]
-
-
-# a process writes one page, the tests hundreds, each with an environment of its own
-jinja2.Environment.compile = _compile_once
+read_once.patch()
 
 
 @pytest.fixture(scope="session")
