@@ -1,7 +1,6 @@
 """What a command imports before it has anything to compute."""
 
 import os
-import re
 import subprocess
 import sys
 
@@ -9,6 +8,7 @@ import pytest
 
 import kbench
 from kbench.cli import main
+from tests.support.commands_in_turn import completed, in_turn
 
 NUMERIC = {"numpy", "scipy", "pandas", "sklearn", "matplotlib", "mlflow", "openml", "distributed"}
 SCREEN = {"typer", "rich", "pydantic"}
@@ -35,28 +35,6 @@ def of_command(*arguments, **environment):
     """Run a command, and return the same."""
     code = f"from kbench.cli import main\nsys.argv = ['kbench', *{list(arguments)!r}]\nmain()\n"
     return loaded_by(code, **environment)
-
-
-def of_each(*commands):
-    """Run commands, with environment variables, in one process; return the same of each."""
-    code = (
-        "import os\n"
-        "from kbench.cli import main\n"
-        f"for arguments, variables in {commands!r}:\n"
-        "    sys.argv = ['kbench', *arguments]\n"
-        "    os.environ.update(variables)\n"
-        "    try:\n"
-        "        main()\n"
-        "    except SystemExit:\n"
-        "        pass\n"
-        "    print('\\nSO FAR', *sys.modules)\n"
-    )
-    parts = re.split(r"\nSO FAR (.*)\n", loaded_by(code)[0])
-    assert len(parts) == 2 * len(commands) + 1
-    return [
-        (printed, set(names.split()))
-        for printed, names in zip(parts[:-1:2], parts[1::2], strict=True)
-    ]
 
 
 def test_importing_kbench_loads_nothing_heavy():
@@ -108,7 +86,7 @@ def test_looking_round_loads_nothing_that_computes():
         ["list", "suites"],
         ["suite"],
     )
-    for arguments, (_, loaded) in zip(commands, of_each(*((c, {}) for c in commands)), strict=True):
+    for arguments, (_, loaded) in zip(commands, in_turn(*((c, {}) for c in commands)), strict=True):
         assert "typer" in loaded
         assert not loaded & NUMERIC, arguments
 
@@ -122,20 +100,6 @@ def test_a_list_is_printed_without_rich():
 def test_a_name_that_is_wrong_loads_numpy_at_most():
     _, loaded = of_command("suite", "ucy")
     assert loaded & NUMERIC <= {"numpy"}
-
-
-def completed(*lines):
-    """Yield what bash would complete each line's last word with, and the loaded modules."""
-    given = (
-        {
-            "_KBENCH_COMPLETE": "complete_bash",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(len(line.split()) - 1),
-        }
-        for line in lines
-    )
-    for printed, loaded in of_each(*(([], variables) for variables in given)):
-        yield printed.split(), loaded
 
 
 def test_completion_loads_nothing_that_computes():

@@ -23,6 +23,7 @@ from kbench.registry.features import (
     working,
 )
 from tests.support.command_here import command
+from tests.support.commands_in_turn import completed, in_turn
 from tests.support.features_here import Site
 
 BUILT_IN = [
@@ -314,65 +315,43 @@ def test_an_installation_without_the_group_says_how_to_repeat_it(monkeypatch, ca
 # -- what is imported, and when
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_looking_round_imports_no_other_feature(site, tmp_path, monkeypatch):
+    metadata = 'functions.go = "one:go"\n' + COMMAND.format(name="go") + OPTION.format(name="x")
+    site.write("one", TRACE, metadata)
+    monkeypatch.setenv("TRACE", str(tmp_path / "trace"))
+    commands = (
         ["--version"],
         ["--help"],
         ["suite", "--help"],
         ["bundle", "--help"],
         ["list"],
         ["list", "plugins"],
-    ],
-)
-def test_looking_round_imports_no_other_feature(site, tmp_path, arguments):
-    metadata = 'functions.go = "one:go"\n' + COMMAND.format(name="go") + OPTION.format(name="x")
-    site.write("one", TRACE, metadata)
-    out, loaded = looked_at(arguments, TRACE=str(tmp_path / "trace"))
+    )
+    found = in_turn(*((arguments, {}) for arguments in commands))
+    for arguments, (out, loaded) in zip(commands, found, strict=True):
+        assert of_features(loaded) <= ({"kbench_listing"} if "list" in arguments else set())
+        if "--help" in arguments and "bundle" not in arguments:
+            assert ("Go." if len(arguments) == 1 else "--x") in out
     assert not (tmp_path / "trace").exists()
-    assert loaded <= ({"kbench_listing"} if "list" in arguments else set())
-    if "--help" in arguments and "bundle" not in arguments:
-        assert ("Go." if len(arguments) == 1 else "--x") in out
 
 
-def looked_at(arguments, **environment):
-    """Run a command in a new process; return its output, and packages of features it imports."""
-    code = (
-        "import sys\nfrom kbench.cli import main\n"
-        f"sys.argv = ['kbench', *{arguments!r}]\n"
-        "try:\n    main()\nfinally:\n    print('LOADED', *sys.modules, file=sys.stderr)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    packages = {each.module.partition(".")[0] for each in features()}
-    return done.stdout, packages & set(done.stderr.partition("LOADED")[2].split())
+def of_features(modules):
+    """Return those that are packages of features."""
+    return {each.module.partition(".")[0] for each in features()} & modules
 
 
-@pytest.mark.parametrize(
-    ("words", "found"),
-    [
-        ("kbench sy", "sync"),
-        ("kbench g", "go"),
-        ("kbench bundle v", "verify"),
-        ("kbench suite --st", "--store"),
-    ],
-)
-def test_completion_imports_no_feature(site, tmp_path, words, found):
+def test_completion_imports_no_feature(site, tmp_path, monkeypatch):
     site.write("one", TRACE, COMMAND.format(name="go"))
-    environment = {
-        "TRACE": str(tmp_path / "trace"),
-        "_KBENCH_COMPLETE": "complete_bash",
-        "COMP_WORDS": words,
-        "COMP_CWORD": str(len(words.split()) - 1),
+    monkeypatch.setenv("TRACE", str(tmp_path / "trace"))
+    words = {
+        "kbench sy": "sync",
+        "kbench g": "go",
+        "kbench bundle v": "verify",
+        "kbench suite --st": "--store",
     }
-    out, loaded = looked_at([], **environment)
-    assert found in out.split()
-    assert not loaded
+    for word, (printed, loaded) in zip(words.values(), completed(*words), strict=True):
+        assert word in printed
+        assert not of_features(loaded)
     assert not (tmp_path / "trace").exists()
 
 
