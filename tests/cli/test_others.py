@@ -9,7 +9,7 @@ import pytest
 import kbench
 from kbench_sharing import zip_file
 from kbench_sharing.reading import read_bundle
-from tests.plugins.kbench_sharing.test_commands import SUITE, at
+from tests.plugins.kbench_sharing.test_commands import SUITE, at, create_bundle
 from tests.support.bundles import results_of, signed, with_results
 from tests.support.command_here import command
 
@@ -26,6 +26,8 @@ def two(tmp_path_factory, migrated_store, fork_sandboxes):
             shutil.copy(migrated_store, folder / name / "mlflow.db")
             at(folder / name, patch)
             kbench.run_suite("ours.toml", learner=learner, progress=False)
+        at(folder / "ada", patch)
+        create_bundle("../ada.zip", "--author", "Ada")
     return folder
 
 
@@ -33,15 +35,6 @@ def two(tmp_path_factory, migrated_store, fork_sandboxes):
 def run(two, tmp_path, monkeypatch, forked_sandboxes, capfd):
     """Run a command as Bob, who has the bundle of Ada."""
     here = shutil.copytree(two, tmp_path / "two")
-
-    def as_one(name, *arguments):
-        at(here / name, monkeypatch)
-        return command(*arguments, capfd=capfd)
-
-    code, out, _ = as_one(
-        "ada", "bundle", "create", "ours.toml", "-o", "../ada.zip", "--author", "Ada"
-    )
-    assert code == 0, out
     at(here / "bob", monkeypatch)
     monkeypatch.setenv("COLUMNS", "250")
     return lambda *arguments: command(*arguments, capfd=capfd)
