@@ -3,13 +3,14 @@
 Prints what the numbers of candidates, the grids and the preprocessing of a suite rest on::
 
     python tests/benchmarks/bench_budgets.py [--suite uci] [--splits 3] [--scaling standard]
-        [--method rff kernel-svm] [--list C=1,16,256 bandwidth_factor=1,0.5] [--candidates 0]
+        [--method rff kernel-svm] [--list C=1.0,16.0,256.0 depth=2,3] [--candidates 0]
 
 For each family of methods it prints the CPU seconds that a candidate takes in the search
 (geometric mean over the development sets), the number of candidates that takes as long as
 those of the reference family, the share of searches whose best value is at an edge of its
-grid with evidence, and what the search gained over the default parameters. A second table
-names the parameters at edges.
+grid, and what the search gained over the default parameters. A value at an edge is better
+than its neighbour by a standard error over the inner folds; the last lines count also those
+that are better by however little, and name the parameters.
 
 The development sets are classification tasks of OpenML that are in no suite that is used
 for comparisons of methods: 1,000 training and up to 500 test rows of each.
@@ -32,9 +33,11 @@ import numpy as np  # noqa: E402
 
 from kbench.evaluation.evaluate import Evaluation, evaluate_split  # noqa: E402
 from kbench.evaluation.method import Method, learner_side, map_side  # noqa: E402
+from kbench.evaluation.search._result import EQUAL  # noqa: E402
+from kbench.evaluation.specs import is_number  # noqa: E402
 from kbench.planning.cells import cells  # noqa: E402
 from kbench.planning.suite_file import find, read  # noqa: E402
-from kbench.records import Cell, Dataset, Ref, Suite, Tune, get_family  # noqa: E402
+from kbench.records import Cell, Dataset, Details, Ref, Suite, Tune, get_family  # noqa: E402
 from kbench.registry.callables import resolve  # noqa: E402
 from kbench.registry.installed import list_plugins  # noqa: E402
 from kbench.registry.registry import Registry, build  # noqa: E402
@@ -65,6 +68,7 @@ class Split:
     tuned: float
     default: float
     at_boundary: tuple[str, ...]
+    at_end: tuple[str, ...]
 
 
 def development_cells(suite: Suite, registry: Registry, changes: dict[str, Any]) -> list[Cell]:
@@ -79,13 +83,19 @@ def development_cells(suite: Suite, registry: Registry, changes: dict[str, Any])
 
 
 def a_list(text: str) -> tuple[str, tuple[float, ...]]:
-    """Parse ``NAME=VALUE,...``."""
+    """Parse ``NAME=VALUE,...``; without a point a value is an integer."""
     name, _, values = text.partition("=")
-    return name, tuple(float(value) for value in values.split(","))
+    return name, tuple(
+        int(value) if value.isdigit() else float(value) for value in values.split(",")
+    )
 
 
-def with_lists(cell: Cell, lists: Mapping[str, tuple[float, ...]]) -> Cell:
+def with_lists(cell: Cell, lists: Mapping[str, tuple[float, ...]], registry: Registry) -> Cell:
     """Return a cell whose searches have other lists, also in nested components."""
+
+    def listed(ref: Ref, grid: Mapping[str, Any]) -> Ref:
+        own = {name: Tune(lists[name]) for name in grid if name in lists}
+        return changed(replace(ref, params={**own, **ref.params}))
 
     def changed(ref: Ref) -> Ref:
         params = {
@@ -98,7 +108,41 @@ def with_lists(cell: Cell, lists: Mapping[str, tuple[float, ...]]) -> Cell:
         }
         return replace(ref, params=params)
 
-    return replace(cell, feature_map=changed(cell.feature_map), learner=changed(cell.learner))
+    map_ = registry.get("feature map", cell.feature_map.name)
+    learner = registry.get("learner", cell.learner.name)
+    return replace(
+        cell,
+        feature_map=listed(cell.feature_map, map_.grid),
+        learner=listed(cell.learner, learner.grid),
+    )
+
+
+def values_at_ends(details: Details) -> tuple[str, ...]:
+    """Return the chosen numbers at an end of their lists, better than the next by however little.
+
+    Neither 0 nor 1 of a number of things is such an end. Candidates that left a race are
+    compared on the folds until then.
+    """
+    found = []
+    for name, chosen in details.chosen.items():
+        scored = [each for each in details.search if each["values"] and not each.get("error")]
+        tried = sorted({each[name] for each in scored if is_number(each.get(name))})
+        if len(tried) < 2 or chosen not in (tried[0], tried[-1]):
+            continue
+        is_low = chosen == tried[0]
+        if is_low and (chosen == 0 or (chosen == 1 and isinstance(chosen, int))):
+            continue
+        neighbour = tried[1] if is_low else tried[-2]
+        folds = [each["values"] for each in scored if each.get(name) == neighbour]
+        rival = max(folds, key=lambda values: (len(values), np.mean(values)))
+        best = next(
+            each["values"]
+            for each in scored
+            if all(each.get(k) == v for k, v in details.chosen.items())
+        )
+        if np.mean(best[: len(rival)]) - np.mean(rival) > EQUAL:
+            found.append(name)
+    return tuple(found)
 
 
 _data: dict[int, Dataset] = {}
@@ -146,6 +190,7 @@ def measured(cell: Cell, split: int) -> Split | None:
         found.metrics["accuracy"],
         found.metrics.get("default_accuracy", found.metrics["accuracy"]),
         tuple(f"{name} = {found.details.chosen[name]}" for name in found.details.at_boundary),
+        values_at_ends(found.details),
     )
 
 
@@ -217,7 +262,7 @@ def main() -> None:
         all_or_some = {"search_method": "random", "n_candidates": options.candidates}
         changes |= all_or_some if options.candidates else {"search_method": "grid"}
     todo = [
-        with_lists(cell, dict(options.list))
+        with_lists(cell, dict(options.list), registry)
         for cell in development_cells(suite, registry, changes)
         if any(text in cell.name for text in options.method)
     ]
@@ -229,7 +274,9 @@ def main() -> None:
     searched = [each for each in splits if each.n_candidates > 1]
     edges = Counter((each.method, name) for each in searched for name in each.at_boundary)
     n_edges = sum(bool(each.at_boundary) for each in searched)
-    print(f"\n{n_edges} of {len(searched)} searches at an edge ({n_edges / len(searched):.1%})")
+    n_ends = sum(bool(each.at_end) for each in searched)
+    print(f"\n{n_edges} of {len(searched)} searches at an edge ({n_edges / len(searched):.1%}),")
+    print(f"{n_ends} better than the neighbour by however little ({n_ends / len(searched):.1%})")
     for (method, name), n in edges.most_common():
         print(f"{n:4d}  {method}: {name}")
 
