@@ -6,8 +6,8 @@ row and text in the header, rejects dates, tabs, "real [0,1]" and files without
 @relation, and does not name the column of an error. Its pattern for nominal values
 is exponential: 14 quoted ones without a closing brace take it 2 s, 18 more than 50 s.
 
-A large dense table is not in memory as a whole: its rows go to a file
-(`kbench.tables.limits`), from which the columns are mapped. Weights of instances and
+A large table is not in memory as a whole: its rows go to files
+(`kbench.tables.limits`), which are mapped. Weights of instances and
 relational attributes are not supported.
 
 Format: https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/
@@ -26,11 +26,11 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.tables.limits import GrowingArray, check_file_size
+from kbench.tables.limits import GrowingArray, GrowingRows, check_file_size
 from kbench.tables.table import Column, Table
 
 VALUES = 1 << 18
-"""Values of dense rows that are put in arrays together."""
+"""Values of rows that are put in arrays together."""
 
 MAX_COLUMNS = 200_000
 """More attributes than this are taken for an absurd header."""
@@ -102,7 +102,7 @@ def read_arff(path: Path, source: str) -> Table:
     Returns
     -------
     Table
-        With a CSC matrix where the file is sparse.
+        With a CSR matrix where the file is sparse.
     """
     check_file_size(path.stat().st_size, source)
     rows: _DenseRows | _SparseRows | None = None
@@ -323,6 +323,10 @@ class _SparseRows:
     def __init__(self, columns: list[Column]) -> None:
         self._columns = columns
         self._parsers = [_parser(column, np.nan) for column in columns]
+        self._rows = GrowingRows()
+        self._begin_block()
+
+    def _begin_block(self) -> None:
         self._ends, self._indices, self._values = array("q", [0]), array("i"), array("d")
 
     def add(self, line: str) -> None:
@@ -342,11 +346,18 @@ class _SparseRows:
         self._indices.extend(row)
         self._values.extend(row.values())
         self._ends.append(len(self._values))
+        if len(self._values) >= VALUES:
+            self._collect()
 
-    def table(self) -> Table:
-        import scipy.sparse
+    def _collect(self) -> None:
+        from scipy.sparse import csr_matrix
 
         shape = (len(self._ends) - 1, len(self._columns))
         parts = tuple(map(np.asarray, (self._values, self._indices, self._ends)))
-        matrix = scipy.sparse.csr_matrix(parts, shape=shape)
-        return Table(self._columns, shape[0], matrix.tocsc())
+        self._rows.append(csr_matrix(parts, shape=shape))
+        self._begin_block()
+
+    def table(self) -> Table:
+        self._collect()
+        matrix = self._rows.matrix(len(self._columns))
+        return Table(self._columns, matrix.shape[0], matrix)

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import numpy as np
 
 from kbench.errors import DatasetError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 def max_bytes() -> int:
@@ -152,3 +155,27 @@ class GrowingArray:
         shape = (self._n_rows, *self._width)
         header = {"descr": self._dtype.str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(self._file, header)
+
+
+class GrowingRows:
+    """A CSR matrix of float64 to which rows are appended, which must not change later."""
+
+    def __init__(self) -> None:
+        self._data, self._indices = GrowingArray(np.float64), GrowingArray(np.int32)
+        self._ends = GrowingArray(np.int64)
+        self.n_stored = 0
+
+    def append(self, X: csr_matrix) -> None:
+        """Append the rows of a CSR matrix."""
+        self._data.append(X.data)
+        self._indices.append(X.indices)
+        self._ends.append(X.indptr[1:].astype(np.int64) + self.n_stored)
+        self.n_stored += X.nnz
+
+    def matrix(self, n_columns: int) -> csr_matrix:
+        """Return all rows; large arrays of them are memory-mapped and read-only."""
+        from scipy.sparse import csr_matrix
+
+        indptr = np.concatenate([[0], self._ends.array()])
+        parts = self._data.array(), self._indices.array(), indptr
+        return csr_matrix(parts, shape=(len(indptr) - 1, n_columns), copy=False)

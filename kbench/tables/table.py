@@ -6,15 +6,18 @@ import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from kbench.errors import DatasetError, DatasetParameterError
 from kbench.messages import list_some, option, plural, printable
 from kbench.records import Dataset, Split
-from kbench.tables.limits import GrowingArray, max_bytes
+from kbench.tables.limits import GrowingArray, GrowingRows, max_bytes
 from kbench.tables.target_columns import Target, read_target, read_weights
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 ROWS = 4096
 """Rows of the canonical form that are filled together, at most."""
@@ -307,6 +310,19 @@ def _fill(X: np.ndarray, columns: Sequence[Column], blocks: Sequence[np.ndarray]
 
 
 def _sparse(table: Table, features: list[int], width: int, labelled: Any, origin: str) -> Any:
+    made = GrowingRows()
+    rows = np.arange(table.n_rows) if labelled is None else labelled
+    for some in np.array_split(rows, 16 * table.sparse.nnz // VALUES + 1):
+        part = replace(table, n_rows=len(some), sparse=table.sparse[some].tocsc())
+
+        def check(n_stored: int) -> None:
+            _check_size((made.n_stored + n_stored) * 12, origin, len(rows), width, table)
+
+        made.append(_sparse_block(part, features, check))
+    return made.matrix(width)
+
+
+def _sparse_block(table: Table, features: list[int], check: Callable[[int], None]) -> csr_matrix:
     import scipy.sparse
 
     parts = []
@@ -320,7 +336,7 @@ def _sparse(table: Table, features: list[int], width: int, labelled: Any, origin
         k = len(column.categories)
         present, missing = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
         n_stored += len(present) + k * len(missing)
-        _check_size(n_stored * 12, origin, table.n_rows, width, table)
+        check(n_stored)
         rows = np.concatenate([present, np.repeat(missing, k)])
         places = np.concatenate([codes[present], np.tile(np.arange(k), len(missing))])
         values = np.repeat([1.0, np.nan], [len(present), k * len(missing)])
@@ -331,7 +347,6 @@ def _sparse(table: Table, features: list[int], width: int, labelled: Any, origin
         X = table.sparse[:, features].tocsr()
     else:
         X = scipy.sparse.hstack(parts, format="csr")
-    X = X if labelled is None else X[labelled]
     X.eliminate_zeros()
     return X
 

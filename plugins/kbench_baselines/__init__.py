@@ -156,7 +156,7 @@ def kbench_feature_maps():
         _map("sorf", "_structured:StructuredOrthogonalFeatures", elsewhere, **structured),
         _map("leverage-rff", "_leverage_fourier:LeverageFourierFeatures", elsewhere, grid=_FACTORS),
         _map("random-binning", "_partitions:RandomBinningFeatures", "binning_gram", grid=_FACTORS),
-        _map("mondrian", "_partitions:MondrianFeatures", "mondrian_gram", grid=_FACTORS),
+        _map("mondrian", "_partitions:MondrianFeatures", "binning_gram", grid=_FACTORS),
         _map("random-trees-embedding", "_partitions:RandomTreesFeatures", grid=depths),
         _map("splines", "_polynomial:SplineFeatures", grid={"n_knots": (5, 3, 9, 17)}),
         _map("arc-cosine", "_arc_cosine:ArcCosineFeatures", "arc_cosine_gram", grid=biases),

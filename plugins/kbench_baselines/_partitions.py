@@ -147,7 +147,7 @@ class RandomBinningFeatures(ExplicitMap):
 
 
 def binning_gram(fitted, X, Y):
-    """Gram matrix exp(-||x-z||_1 / bandwidth) of a fitted `RandomBinningFeatures`."""
+    """Gram matrix exp(-||x-z||_1 / bandwidth) of a fitted map."""
     return laplacian_kernel(X, Y, gamma=1 / fitted.bandwidth_)
 
 
@@ -317,11 +317,6 @@ def indicators(columns, n_columns, dtype):
     indptr = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
     values = np.full(int(indptr[-1]), columns.shape[1] ** -0.5, dtype=dtype)
     return sp.csr_matrix((values, columns[present], indptr), shape=(len(columns), n_columns))
-
-
-def mondrian_gram(fitted, X, Y):
-    """Gram matrix exp(-||x-z||_1 / bandwidth) of a fitted `MondrianFeatures`."""
-    return laplacian_kernel(X, Y, gamma=1 / fitted.bandwidth_)
 
 
 @dataclass(eq=False, repr=False)

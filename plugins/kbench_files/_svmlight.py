@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kbench import DatasetError
-from kbench.tables.limits import GrowingArray, check_values
+from kbench.tables.limits import GrowingArray, GrowingRows, check_values
 from kbench_files._reading import existing, first_line, open_bounded
 
 BLOCK = 1 << 22
@@ -29,11 +29,8 @@ class SvmlightRows:
 
     def read(self) -> tuple[Any, np.ndarray]:
         """Return the rows that have labels as a CSR matrix, and the labels of all rows."""
-        import scipy.sparse
-
-        labels = GrowingArray(np.float64)
-        data, indices, ends = (GrowingArray(t) for t in (np.float64, np.int32, np.int64))
-        n_stored, first, last = 0, 1, 0
+        labels, rows = GrowingArray(np.float64), GrowingRows()
+        first, last = 1, 0
         for X, y in self._blocks():
             labels.append(y)
             if X.nnz:
@@ -41,16 +38,11 @@ class SvmlightRows:
             is_missing = np.isnan(y)
             X = X[~is_missing] if is_missing.any() else X
             X.eliminate_zeros()
-            data.append(X.data)
-            indices.append(X.indices)
-            ends.append(X.indptr[1:].astype(np.int64) + n_stored)
-            n_stored += X.nnz
+            rows.append(X)
         # indices begin with 1, unless one is 0 or there is none
         shift = int(first) if last else 0
-        n_columns = self._check_line(int(last) + 1 - shift)
-        indptr = np.concatenate([[0], ends.array()])
-        parts = data.array(), _shift_line_number(indices.array(), shift), indptr
-        X = scipy.sparse.csr_matrix(parts, shape=(len(indptr) - 1, n_columns), copy=False)
+        X = rows.matrix(self._check_line(int(last) + 1 - shift))
+        X.indices = _shift_line_number(X.indices, shift)
         X.has_sorted_indices = X.has_canonical_format = True  # the parser refuses others
         return X, labels.array()
 

@@ -46,7 +46,7 @@ from kbench_baselines._arc_cosine import arc_cosine_gram
 from kbench_baselines._chi2 import skewed_chi2_gram
 from kbench_baselines._fourier import gaussian_gram, laplace_gram, matern_gram
 from kbench_baselines._maclaurin import maclaurin_gram
-from kbench_baselines._partitions import binning_gram, mondrian_gram
+from kbench_baselines._partitions import binning_gram
 from kbench_baselines._polynomial import polynomial_gram
 from kbench_baselines._sketches import product_sketch_gram
 
@@ -82,7 +82,7 @@ UNBIASED = {
     "fastfood odd": (FastfoodFeatures(31), gaussian_gram),
     "leverage": (LeverageFourierFeatures(20), gaussian_gram),
     "leverage odd": (LeverageFourierFeatures(31), gaussian_gram),
-    "mondrian": (MondrianFeatures(5), mondrian_gram),
+    "mondrian": (MondrianFeatures(5), binning_gram),
     **{
         f"product {projection} {'complex' if in_two else 'real'}": (
             ProductSketch(21, projection=projection, complex_to_real=in_two, degree=degree),
