@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
@@ -165,17 +165,9 @@ class Estimate:
     low: float
     high: float
 
-    def scale(self, factor: float) -> Estimate:
-        """Return the estimate in another unit."""
-        return Estimate(factor * self.value, factor * self.low, factor * self.high)
-
-    def less(self, part: float) -> Estimate:
-        """Return the estimate of a number minus a constant."""
-        return Estimate(self.value - part, self.low - part, self.high - part)
-
-    def at_least(self, least: float) -> Estimate:
-        """Return the estimate of a number with a lower bound."""
-        return Estimate(max(self.value, least), max(self.low, least), max(self.high, least))
+    def map(self, function: Callable[[float], float]) -> Estimate:
+        """Return the estimate of an increasing function of the number."""
+        return Estimate(*map(function, (self.value, self.low, self.high)))
 
     def as_seconds(self) -> str:
         """Write it as a time with the ends of its interval.

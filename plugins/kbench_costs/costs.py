@@ -32,7 +32,7 @@ from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
 from kbench_costs.prediction import too_long
-from kbench_costs.trials import Samples, is_wide, needs_trials, task_cost
+from kbench_costs.trials import Samples, family, is_wide, needs_trials, task_cost
 
 SHARE, MAX_S = 0.05, 20.0
 """CPU time of the trials of a cell: a share of that predicted for all its tasks, up to a bound."""
@@ -55,6 +55,9 @@ TRIAL_S = 60.0
 
 BEYOND = 1.25
 """A cell is skipped if a sample hits the limit of memory that should need this much of it."""
+
+LONG_S = 5.0
+"""CPU time of the smallest trial above which a cell is predicted from narrower embeddings."""
 
 MAX_WIDTHS = 5
 """Numbers of components that are tried for the largest that fits."""
@@ -143,7 +146,15 @@ class _Costs:
         return predictions
 
     def _predict_wide(self, cell: PlannedCell) -> Prediction | None:
-        predicted = task_cost(self._run, cell)
+        """Predict a cell from narrower embeddings, unless its smallest trial should be short."""
+        first_s = [
+            (get_width(other.cell) or 1, self._known[other.key][0].seconds)
+            for other in family(self._run, cell)
+            if self._known.get(other.key)
+        ]
+        width, seconds = max(first_s, default=(1, 0.0))
+        is_long = seconds * ((get_width(cell.cell) or 1) / width) ** 2 > LONG_S
+        predicted = task_cost(self._run, cell) if is_long else None
         return Prediction(predicted) if predicted else self._work(cell, 0)
 
     def _recall(self, cells: Iterable[PlannedCell]) -> None:

@@ -11,6 +11,8 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import mul
 
 import numpy as np
 
@@ -159,13 +161,14 @@ def predict(
     if plain:
         both = [(trial, plain[n]) for n, trial in with_metrics.items() if n in plain]
         metrics_s = max([0.0, *(trial.seconds - other.seconds for trial, other in both)])
-        seconds = TIME.predict(_points(plain), n_rows, pairs).less(MIN_S - metrics_s)
-        seconds = seconds.at_least(1e-3)  # of which logarithms are taken
+        seconds = TIME.predict(_points(plain), n_rows, pairs)
+        # logarithms are taken of it
+        seconds = seconds.map(lambda s: max(1e-3, s - MIN_S + metrics_s))
         for trial, alone in together:
             factor = min(max(1.0, trial.seconds / max(1e-3, alone.seconds)), trial.n_threads)
-            seconds = wider(seconds.scale(factor), THREADS_SD)
+            seconds = wider(seconds.map(partial(mul, factor)), THREADS_SD)
         less = [trial.seconds for trial in good if trial.n_rows < n_rows]
-        seconds = seconds.at_least(max(less, default=0.0))
+        seconds = seconds.map(partial(max, max(less, default=0.0)))
     least = max(trial.memory_mib for trial in trials)
     if over:
         # it grows in proportion to the rows, or faster
@@ -173,11 +176,11 @@ def predict(
     memory = Estimate(least, least, least)
     if plain:
         points = _points(plain, "memory_mib")[-(LAST_OF_KERNEL if memory_pairs > 1 else LAST) :]
-        memory = MEMORY.predict(points, n_rows, memory_pairs).less(MIN_MB)
+        memory = MEMORY.predict(points, n_rows, memory_pairs).map(lambda mib: mib - MIN_MB)
         metrics = [trial.memory_mib - HELD * other.memory_mib for trial, other in both]
-        memory = memory.at_least(max([0.0, *metrics]) + HELD * memory.value)
-        more = [trial.memory_mib - alone.memory_mib for trial, alone in together]
-        memory = memory.less(-max([0.0, *more])).at_least(least)
+        with_held = max([0.0, *metrics]) + HELD * memory.value
+        more = max([0.0, *(trial.memory_mib - alone.memory_mib for trial, alone in together)])
+        memory = memory.map(lambda mib: max(least, more + max(with_held, mib)))
     return Cost(memory, seconds, bool(over))
 
 

@@ -28,8 +28,8 @@ from kbench_costs.prediction import estimate, extrapolate
 ROWS = 20_000
 """Rows of a dataset from which the cost of its cells is predicted."""
 
-MAX_TRIED = 1024
-"""Components of a map from which on it is predicted from others with fewer, if there are any."""
+MAX_WIDER = 8
+"""Times as many components as an embedding has from which a wider one is predicted."""
 
 _BYTES = 8
 
@@ -70,9 +70,9 @@ def remember(run: Run, cells: Iterable[PlannedCell]) -> None:
 
 
 def is_wide(run: Run, planned: PlannedCell) -> bool:
-    """Whether a cell has many components, and the method has others with fewer."""
-    width, others = get_width(planned.cell) or 0, _family(run, planned)
-    return width > MAX_TRIED and any((get_width(other.cell) or 0) < width for other in others)
+    """Whether the method has cells with fewer components, and with at least an eighth as many."""
+    width, others = get_width(planned.cell) or 0, family(run, planned)
+    return any(width / MAX_WIDER <= (get_width(other.cell) or 0) < width for other in others)
 
 
 def task_cost(run: Run, planned: PlannedCell) -> Cost | None:
@@ -87,17 +87,18 @@ def task_cost(run: Run, planned: PlannedCell) -> Cost | None:
         return Cost(of_memory, estimate(math.log(seconds), SPLITS_SD))
     if planned.cost is not None or planned.dataset is None:
         return planned.cost
-    known = [(_sizes(each), costs) for each in _family(run, planned) if (costs := _costs(each))]
+    known = [(_sizes(each), costs) for each in family(run, planned) if (costs := _costs(each))]
     if not known:
         return None
     sizes, at = np.array([size for size, _ in known]), _sizes(planned)
-    memory, seconds = zip(*(costs for _, costs in known), strict=True)
+    memories, times = zip(*(costs for _, costs in known), strict=True)
     return Cost(
-        extrapolate(sizes, memory, at, MEMORY_SLOPES), extrapolate(sizes, seconds, at, TIME_SLOPES)
+        extrapolate(sizes, memories, at, MEMORY_SLOPES), extrapolate(sizes, times, at, TIME_SLOPES)
     )
 
 
-def _family(run: Run, planned: PlannedCell) -> list[PlannedCell]:
+def family(run: Run, planned: PlannedCell) -> list[PlannedCell]:
+    """Return the cells of a method on all datasets, with any number of components."""
     return _families.get(run, {}).get(_method(planned.cell), [])
 
 

@@ -191,7 +191,7 @@ def _predict_cost(trials: Sequence[Trial], n_rows: int) -> Cost:
     growth = n_rows / last.n_rows
     estimate = Estimate(last.seconds, last.seconds / 2, last.seconds * 2)
     memory = Estimate(last.memory_mib, last.memory_mib, last.memory_mib * growth)
-    return Cost(memory, estimate.scale(growth))
+    return Cost(memory, estimate.map(lambda s: growth * s))
 
 
 def _trial(result: Result, rows: int, ratio: float, is_searched: bool) -> Trial:
