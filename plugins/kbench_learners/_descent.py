@@ -32,7 +32,6 @@ _PATIENCE = 30  # passes without progress, where a pass embeds all rows again
 _PATIENCE_IN_MEMORY = 500
 _MAX_FACTOR_ENTRIES = 20_000_000  # of all factors that a problem in memory keeps
 
-
 Solve = Callable[[np.ndarray], np.ndarray]
 
 

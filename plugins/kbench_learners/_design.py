@@ -27,10 +27,10 @@ SPARSE_PRODUCT = 20.0
 SPARSE_GRAM = 400.0
 
 
-def dense_where_quicker(X, max_size: int = _DENSE_ENTRIES):
-    """Return `X`, or an array of up to `max_size` values where it has few zeros."""
+def dense_where_quicker(X, max_size: int = _DENSE_ENTRIES, small: int = 0):
+    """Return `X`, or an array of up to `small` values, or `max_size` where few of them are 0."""
     size = X.shape[0] * X.shape[1]
-    if sp.issparse(X) and _DENSE_FROM * size < X.nnz and size <= max_size:
+    if sp.issparse(X) and (size <= small or (_DENSE_FROM * size < X.nnz and size <= max_size)):
         return X.toarray()
     return X
 

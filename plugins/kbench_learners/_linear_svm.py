@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import LinearSVC
 from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import choice, integer, number
@@ -24,10 +21,8 @@ from kbench_learners._estimator import (
 )
 from kbench_learners._paths import LOSSES, binary_path, expand, least_squares
 
-MULTICLASS = ("ovo", "ovr", "crammer_singer")
-
-# liblinear's own bound; scikit-learn's `max_iter` does not reach this solver
-_CRAMMER_SINGER_PASSES = 100_000
+# number of values up to which an array is quicker: products of sparse rows take long to begin
+_SMALL = 1 << 18
 
 
 @dataclass(eq=False, repr=False)
@@ -51,27 +46,22 @@ class LinearSVM(LinearClassifier, PathClassifier):
         Weight of the loss.
     loss : {"squared_hinge", "hinge", "logistic"}, default "squared_hinge"
         Loss of the margin.
-    multiclass : {"ovo", "ovr", "crammer_singer"}, default "ovo"
-        One classifier for each pair of classes, which vote; one for each class
-        against the rest; or one joint problem (Crammer and Singer, JMLR 2,
-        2001), which has the multiclass hinge whatever `loss` says; of two
-        classes it is the hinge with C doubled. See Notes.
+    multiclass : {"ovo", "ovr"}, default "ovo"
+        One classifier for each pair of classes, which vote; or one for each class
+        against the rest. See Notes.
     balanced : bool, default False
         Weight the loss of the rows of a class by the inverse of its frequency, so that all classes
-        have the same weight. For "squared_hinge" with "ovo" or "ovr" only.
+        have the same weight. For "squared_hinge" only.
     tol : float, default 1e-6
         Duality gap, relative to the objective, at which a problem counts as
         solved.
     max_iter : int, default 300
-        Newton steps for each problem and C, or passes over blocks of rows; without effect on
-        "crammer_singer", which stops after 100,000 passes over the data.
+        Newton steps for each problem and C, or passes over blocks of rows.
     fit_intercept : bool, default True
         Whether there is a constant column.
     intercept_scaling : float, default 1.0
         Value of the constant column; the larger, the less the intercept is
         penalised.
-    random_state : int, RandomState or None
-        Used by "crammer_singer" only.
 
     Attributes
     ----------
@@ -84,7 +74,7 @@ class LinearSVM(LinearClassifier, PathClassifier):
         Value of each problem at its solution.
     gap_ : float
         Largest relative duality gap, an upper bound of the relative error of
-        the objective; NaN for "crammer_singer".
+        the objective.
     converged_ : bool
         Whether every problem reached `tol`.
     n_iter_ : int
@@ -100,27 +90,15 @@ class LinearSVM(LinearClassifier, PathClassifier):
     by their coordinates there. With many columns, sparse or dense, directions come from
     conjugate gradients; elsewhere too, where these are expected to be quicker,
     and for no longer than a factorisation would take. The hinge is solved as a
-    sequence of clipped quadratics (augmented Lagrangian). "crammer_singer" is
-    liblinear's dual coordinate descent, since its problem does not separate
-    into binary ones.
+    sequence of clipped quadratics (augmented Lagrangian).
 
-    Memory beyond the input stays below three Gram matrices of the columns and
-    about ten vectors of the rows' length: rows are added to Gram matrices block
-    by block, and the rows of a pair of classes are copied up to four million
-    entries only; beyond that every product copies them again.
+    Memory beyond the input stays below three Gram matrices of the columns, ten vectors of the
+    rows' length and a copy of four million entries.
 
     An embedding that is too large for one matrix is taken in blocks of rows, with the
-    squared hinge and "ovo" or "ovr" only. A sample of the rows gives the first solution and
+    squared hinge only. A sample of the rows gives the first solution and
     the first Hessian matrix; then all problems and all values of C take limited-memory steps
     together, one for each epoch, until the same duality gap.
-
-    The defaults were chosen by measurement (accuracy, C searched, 690 to 3,000
-    training rows), "ovr" against "ovo" with the squared hinge: on the inputs
-    themselves letter .700 and .820, pendigits .927 and .974, satimage .830 and
-    .863, vowel .663 and .916; on 300 Nystroem features letter .907 and .912,
-    pendigits .986 and .988, satimage .900 and .896, vowel .976 and .987, for 0.8
-    to 1.5 times the time. The hinge is nowhere better by more than .007 and
-    takes 3 to 5 times longer.
 
     References
     ----------
@@ -143,46 +121,25 @@ class LinearSVM(LinearClassifier, PathClassifier):
 
     C: float = number(1.0, above=0)
     loss: str = choice("squared_hinge", LOSSES)
-    multiclass: str = choice("ovo", MULTICLASS)
+    multiclass: str = choice("ovo", SCHEMES)
     balanced: bool = False
     tol: float = number(1e-6, above=0)
     max_iter: int = integer(300, least=1)
     fit_intercept: bool = True
     intercept_scaling: float = number(1.0, above=0)
-    random_state: int | np.random.RandomState | None = None
 
-    @available_if(
-        lambda self: (
-            self.loss == "squared_hinge" and self.multiclass in SCHEMES and not self.balanced
-        )
-    )
+    @available_if(lambda self: self.loss == "squared_hinge" and not self.balanced)
     def begin_fit(self, sample, values):
-        """Begin a fit over blocks of rows, for several values of `C` together.
+        """Begin a fit over blocks of rows, for several `values` of `C` together.
 
-        Parameters
-        ----------
-        sample : object
-            A sample of the rows, as it is described for `kbench.Learner`.
-        values : sequence of float
-            Values of `C`, in any order.
-
-        Returns
-        -------
-        object
-            The fit, which takes blocks of rows.
+        `sample` is a sample of the rows, as it is described for `kbench.Learner`.
         """
         return SquaredHingeFit(self, sample, values)
 
     def _fit_together(self, X, codes, estimators) -> None:
-        if self.balanced and not (self.loss == "squared_hinge" and self.multiclass in SCHEMES):
-            raise ValueError('balanced needs loss="squared_hinge" and multiclass "ovo" or "ovr"')
-        if self.multiclass == "crammer_singer" and len(self.classes_) > 2:
-            for estimator in estimators:
-                estimator._fit_crammer_singer(X, codes)
-        else:
-            self._fit_binary_problems(dense_where_quicker(X), codes, estimators)
-
-    def _fit_binary_problems(self, X, codes, estimators) -> None:
+        if self.balanced and self.loss != "squared_hinge":
+            raise ValueError('balanced needs loss="squared_hinge"')
+        X = dense_where_quicker(X, small=_SMALL)
         bias = float(self.intercept_scaling) if self.fit_intercept else 0.0
         n_classes, n_columns, roots = len(self.classes_), X.shape[1], None
         design = Design(X, bias)
@@ -195,12 +152,10 @@ class LinearSVM(LinearClassifier, PathClassifier):
             else:
                 X = np.hstack([X, column]) * roots[:, None]
             design = Design(X)
-        # two classes are one binary problem under every scheme; Crammer and Singer's has
-        # weights w and -w, which makes it the hinge with C doubled, and half its objective
+        # two classes are one binary problem under both schemes
         scheme = "ovr" if n_classes == 2 else self.multiclass
-        share = 2.0 if self.multiclass == "crammer_singer" else 1.0
         problems = binary_problems(codes, n_classes, scheme)
-        values = [share * estimator.C for estimator in estimators]
+        values = [estimator.C for estimator in estimators]
         if scheme == "ovr":
             targets = [signs.astype(np.int8) for _, signs in problems]
             paths = self._fit_shared(design, targets, values, roots)
@@ -213,12 +168,11 @@ class LinearSVM(LinearClassifier, PathClassifier):
                 own = None if roots is None else roots[rows]
                 (path,) = self._fit_shared(pair, [signs], values, own)
                 paths.append([replace(solution, w=pair.widened(solution.w)) for solution in path])
-        columns = zip(*paths, strict=True)
-        for estimator, solutions in zip(estimators, columns, strict=True):
+        for estimator, solutions in zip(estimators, zip(*paths, strict=True), strict=True):
             W = np.array([solution.w for solution in solutions])
             estimator.coef_ = W[:, :n_columns].copy()
             estimator.intercept_ = bias * W[:, -1] if bias else np.zeros(len(W))
-            estimator.objective_ = np.array([solution.objective for solution in solutions]) / share
+            estimator.objective_ = np.array([solution.objective for solution in solutions])
             estimator.gap_ = max(solution.gap / solution.objective for solution in solutions)
             estimator.converged_ = all(solution.converged for solution in solutions)
             estimator.n_iter_ = max(1, *(solution.n_iter for solution in solutions))
@@ -228,38 +182,15 @@ class LinearSVM(LinearClassifier, PathClassifier):
         working = design.reduced()
         wanted = targets if margins is None else [signs * margins for signs in targets]
         starts = least_squares(working, wanted, 2.0 * min(values))
-        loss = "hinge" if self.multiclass == "crammer_singer" else self.loss
-        options = (values, loss, self.tol)
-        paths = []
-        for problem, signs in enumerate(targets):
-            start = None if starts is None else starts[:, problem]
-            y = signs.astype(np.float64)
-            paths.append(binary_path(working, y, *options, self.max_iter, start, margins))
+        options = (values, self.loss, self.tol)
+        of_targets = [None] * len(targets) if starts is None else starts.T
+        paths = [
+            binary_path(working, signs.astype(np.float64), *options, self.max_iter, start, margins)
+            for signs, start in zip(targets, of_targets, strict=True)
+        ]
         if working is design:
             return paths
         return expand(paths, working, design, targets, *options, margins)
-
-    def _fit_crammer_singer(self, X, codes) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            svc = LinearSVC(
-                C=self.C,
-                multi_class="crammer_singer",
-                tol=1e-3,
-                fit_intercept=self.fit_intercept,
-                intercept_scaling=self.intercept_scaling,
-                random_state=self.random_state,
-            ).fit(X, codes)
-        self.coef_, self.intercept_ = svc.coef_, np.atleast_1d(svc.intercept_)
-        margins = self._margins(X)
-        own = margins[np.arange(len(codes)), codes]
-        rivals = margins + 1.0
-        rivals[np.arange(len(codes)), codes] -= 1.0
-        penalty = np.sum(self.coef_**2) + np.sum((self.intercept_ / self.intercept_scaling) ** 2)
-        self.objective_ = np.array([0.5 * penalty + self.C * np.sum(rivals.max(axis=1) - own)])
-        self.gap_ = float("nan")
-        self.n_iter_ = int(svc.n_iter_)
-        self.converged_ = self.n_iter_ < _CRAMMER_SINGER_PASSES
 
     def _complaints(self) -> list[str]:
         return [

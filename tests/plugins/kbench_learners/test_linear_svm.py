@@ -135,28 +135,12 @@ def test_ovo_is_a_fit_of_each_pair():
     np.testing.assert_array_equal(np.rint(scores), winners)
 
 
-@pytest.mark.parametrize("C", [0.1, 3.0])
-def test_crammer_singer_of_two_classes_is_the_joint_problem(C):
-    """liblinear solves it with a weight for each class; their difference decides."""
-    X, y = make_classification(200, 5, flip_y=0.1, random_state=0)
-    ours = LinearSVM(C=C, multiclass="crammer_singer").fit(X, y)
-    theirs = LinearSVC(C=C, multi_class="crammer_singer", tol=1e-8, max_iter=10**6).fit(X, y)
-    assert ours.converged_ and ours.gap_ < 1e-6
-    difference = ours.decision_function(X) - theirs.decision_function(X)
-    assert np.abs(difference).max() < 1e-3
-    w = np.append(ours.coef_[0], ours.intercept_[0])
-    hinge = np.maximum(0.0, 1.0 - np.where(y == 1, 1, -1) * ours.decision_function(X)).sum()
-    assert ours.objective_[0] == pytest.approx(0.25 * w @ w + C * hinge, rel=1e-6)
-
-
-def test_crammer_singer_reports_its_state(monkeypatch):
+def test_small_sparse_rows_give_the_solution_of_an_array(monkeypatch):
     X, y = data("wine")
-    fitted = LinearSVM(multiclass="crammer_singer", random_state=0).fit(X, y)
-    assert fitted.converged_ and fitted.score(X, y) > 0.9
-    monkeypatch.setattr("kbench_learners._linear_svm._CRAMMER_SINGER_PASSES", 20)
-    with pytest.warns(ConvergenceWarning, match="C=1000"):
-        short = LinearSVM(C=1000.0, multiclass="crammer_singer", random_state=0)
-        assert not short.fit(X, y).converged_
+    X = sp.csr_array(np.where(X > 0.5, X, 0.0))
+    small = LinearSVM(tol=1e-9).fit(X, y)
+    monkeypatch.setattr("kbench_learners._linear_svm._SMALL", 0)
+    np.testing.assert_allclose(small.coef_, LinearSVM(tol=1e-9).fit(X, y).coef_, atol=1e-5)
 
 
 @settings(max_examples=25, deadline=None)
@@ -253,7 +237,7 @@ def test_too_few_steps_are_reported():
         ({"C": 0.0}, "C must be a finite number > 0, got 0.0"),
         ({"C": -1.0}, "C must be a finite number > 0, got -1.0"),
         ({"loss": "huber"}, "loss must be one of 'squared_hinge', .*, got 'huber'"),
-        ({"multiclass": "ecoc"}, "multiclass must be one of .*'crammer_singer', got 'ecoc'"),
+        ({"multiclass": "ecoc"}, "multiclass must be one of 'ovr', 'ovo', got 'ecoc'"),
         ({"tol": 0.0}, "tol must be a finite number > 0, got 0.0"),
         ({"max_iter": 0}, "max_iter must be an integer >= 1, got 0"),
     ],
