@@ -65,7 +65,6 @@ SHORT = 12
 """Number of hexadecimal digits of an id that are shown."""
 
 _ID = re.compile(r"[0-9a-f]{6,64}")
-_ENDS = (".zip", ROWS)
 
 
 def folder() -> Path:
@@ -115,12 +114,6 @@ def find(name: str) -> Bundle:
 
 def bundles_of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundle]:
     """Yield the imported bundles of a suite; `notice` is called for each one that is skipped."""
-    # earlier versions kept them in one folder, in formats that are not read now
-    if earlier := [path for path in folder().glob("*") if path.suffix in _ENDS]:
-        notice(
-            f"{plural(len(earlier), 'bundle')} of an unsupported format in {folder()} cannot be "
-            "read: remove them, and import new ones"
-        )
     for path in _files(slug(name)):
         try:
             bundle = _read(path)
@@ -132,7 +125,7 @@ def bundles_of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundl
 
 def _files(suite: str = "*") -> list[Path]:
     """Return the files of imported bundles by id; each suite has a folder."""
-    paths = (path for path in folder().glob(f"{suite}/*") if path.suffix in _ENDS)
+    paths = (path for path in folder().glob(f"{suite}/*") if path.suffix in (".zip", ROWS))
     return sorted(paths, key=lambda path: path.name)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import marshal
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal, Self
@@ -54,7 +55,6 @@ PREDICTIONS = "predictions.jsonl"
 
 FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, DEPENDENCIES, PLUGINS)
 """Files of each bundle, in addition to its manifest."""
-
 
 MAX_SPLITS = 100_000
 
@@ -306,41 +306,24 @@ class Head(Origin):
     dependencies: list[SharedDependencies]
 
 
-class PackedResults(Mapping[str, dict[int, SharedResult]]):
-    """Validated results by key of the cell and number of the split, with little memory.
+class PackedResults(UserDict[str, dict[int, SharedResult]]):
+    """Results by key of the cell and number of the split, packed: records take much memory."""
 
-    Records take ten times as much memory as the packed values from which they are made again.
-    """
-
-    def __init__(self) -> None:
-        self._packed: dict[str, bytes] = {}
-        self._latest: tuple[str, dict[int, SharedResult]] = ("", {})
-        self.n_results = 0
+    _latest: tuple[str, dict[int, SharedResult]] = ("", {})
+    n_results = 0
 
     def add(self, key: str, of_cell: dict[int, SharedResult], values: list[JsonObject]) -> None:
         """Add all results of a cell, and the JSON values from which they were read."""
-        self._packed[key] = marshal.dumps(values)
+        self.data[key] = marshal.dumps(values)  # type: ignore[assignment]
         self._latest = key, of_cell
         self.n_results += len(of_cell)
 
     def __getitem__(self, key: str) -> dict[int, SharedResult]:
         """Return the results of a cell by split."""
         if key != self._latest[0]:
-            values = marshal.loads(self._packed[key])
+            values = marshal.loads(self.data[key])  # type: ignore[arg-type]
             self._latest = key, {v["split"]: SharedResult.model_validate(v) for v in values}
         return self._latest[1]
-
-    def __contains__(self, key: object) -> bool:
-        """Return whether a cell has results, without making them."""
-        return key in self._packed
-
-    def __iter__(self) -> Iterator[str]:
-        """Iterate over the keys of cells."""
-        return iter(self._packed)
-
-    def __len__(self) -> int:
-        """Return the number of cells."""
-        return len(self._packed)
 
 
 @dataclass(frozen=True)

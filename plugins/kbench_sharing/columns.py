@@ -16,9 +16,8 @@ from kbench.records.canonical import Json, JsonObject, dumps, encodable
 BLOCK = 5_000
 """Number of results of a block; xz compresses long columns better."""
 
+# 100,000 cells of five splits
 MAX_RESULTS = 500_000
-"""Maximum number of results of a bundle: 100,000 cells of five splits."""
-
 _OF_A_RESULT = 50
 """Minimum number of lists and objects counted per result."""
 
@@ -38,10 +37,8 @@ def pack(results: Iterable[JsonObject], keys: Sequence[str]) -> bytes:
     """Return the lines of results; `keys` are those of all cells, in order."""
     numbers = {key: number for number, key in enumerate(keys)}
     numbered = ({**result, "cell": numbers[result["cell"]]} for result in results)
-    lines = []
-    while block := list(itertools.islice(numbered, BLOCK)):
-        lines.append(dump_line(_columns(block)))
-    return b"".join(lines)
+    blocks = iter(lambda: list(itertools.islice(numbered, BLOCK)), [])
+    return b"".join(dump_line(_columns(block)) for block in blocks)
 
 
 def _columns(block: Sequence[JsonObject]) -> dict[str, list[Json]]:

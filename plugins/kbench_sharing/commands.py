@@ -363,5 +363,4 @@ def site(
         raise typer.Exit(1)
     echo(f"{plural(n_rows, 'rows file')}: schema, keys, timestamps and value ranges are valid")
     if output is not None:
-        page = Path(output) / "index.html"
-        echo(f"{page}: {plural(written.n_pages, 'page')}")
+        echo(f"{Path(output) / 'index.html'}: {plural(written.n_pages, 'page')}")

@@ -37,15 +37,7 @@ _LIBRARIES = ("python", "numpy", "scipy", "scikit-learn", "blas")
 def paper_files(saved: Saved, files: Mapping[str, bytes], registry: Registry) -> dict[str, bytes]:
     """Return the files for a paper by name, with the bundle itself as ``results.zip``.
 
-    Parameters
-    ----------
-    saved : Known
-        The results.
-    files : mapping of str to bytes
-        The bundle of these results.
-    registry : Registry
-
-    BundleError is raised if the bundle has no author.
+    `files` is the bundle of the `saved` results. BundleError is raised if it has no author.
     """
     bundle = parse_bundle(dict(files))
     if not bundle.manifest.author:
@@ -72,7 +64,6 @@ def paper_files(saved: Saved, files: Mapping[str, bytes], registry: Registry) ->
 
 def _statement(bundle: Bundle) -> str:
     """Return a paragraph of LaTeX: protocol, versions, machines, data and commands."""
-    suite = bundle.manifest.suite
     stated = bundle.manifest.versions
     versions = ", ".join(f"{name} {stated[name]}" for name in _LIBRARIES if name in stated)
     cpus = ", ".join(dict.fromkeys(each.cpu for each in bundle.manifest.machines))
@@ -80,8 +71,8 @@ def _statement(bundle: Bundle) -> str:
         r"\paragraph{Reproducibility}",
         latex_text(
             f"The results are {plural(bundle.n_results, 'split')} of "
-            f"{plural(len(bundle.cells), 'cell')} of the suite {suite}, computed by "
-            f"kbench {stated.get('kbench-core', '')} with {versions} on {cpus}."
+            f"{plural(len(bundle.cells), 'cell')} of the suite {bundle.manifest.suite}, computed "
+            f"by kbench {stated.get('kbench-core', '')} with {versions} on {cpus}."
         ),
         latex_text("They are in the file results.zip; the SHA-256 of its manifest is")
         + f" {_digest(bundle.id)}.",
@@ -125,14 +116,13 @@ def _digest(digits: str) -> str:
 def _citation(saved: Saved, bundle: Bundle) -> str:
     """Return a CITATION.cff; a text of JSON is one of YAML, so that no name is markup."""
     last = max(result.ended_ms for cell in saved.cells for result in cell.in_order)
-    date = time.strftime("%Y-%m-%d", time.gmtime(last / 1000))
     lines = {
         "cff-version": "1.2.0",
         "message": "If you use these results, please cite them.",
         "type": "dataset",
         "title": f"Results of the kbench suite {saved.suite.name}",
         "version": bundle.id[:SHORT],
-        "date-released": date,
+        "date-released": time.strftime("%Y-%m-%d", time.gmtime(last / 1000)),
     }
     head = "".join(f"{name}: {json.dumps(value)}\n" for name, value in lines.items())
     return f"{head}authors:\n  - name: {json.dumps(bundle.manifest.author)}\n"

@@ -132,16 +132,14 @@ def bundle_of_rows(data: bytes) -> Bundle:
     lines = data.splitlines(keepends=True)
     if len(lines) < 4:
         raise BundleError("it lacks a header, a dataset, a cell or results")
-    if any(line.endswith(b"\r\n") for line in lines):
-        raise BundleError(
-            "its lines end with CR LF, probably changed by an editor or by `git` with "
-            "core.autocrlf: use the published file"
-        )
     values = [parse_json(line, f"line {number}") for number, line in enumerate(lines[:3], 1)]
     # the same results have one form only, and so one name
     for number, (line, value) in enumerate(zip(lines, values, strict=False), 1):
         if dump_line(value) != line:
-            raise BundleError(f"line {number} is not in canonical form")
+            raise BundleError(
+                f"line {number} is not in canonical form, maybe changed by an editor or by `git` "
+                "with core.autocrlf: use the published file"
+            )
     head = Head.read(values[0], "line 1")
     if not head.author:
         raise BundleError("it names no author")

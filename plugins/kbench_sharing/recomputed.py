@@ -44,7 +44,6 @@ from kbench_sharing.reading import ROWS
 from kbench_sharing.untrusted_text import check_digest, parse_json
 from kbench_sharing.zip_file import read_named, sha256
 
-_FILE = "recomputed.jsonl"
 _KIND = "recomputed"
 
 
@@ -107,7 +106,7 @@ def list_records() -> Records:
 
 
 def _journal() -> Journal:
-    return Journal(state_folder() / _FILE)
+    return Journal(state_folder() / f"{_KIND}.jsonl")
 
 
 def group_records(records: Iterable[Record]) -> Records:

@@ -69,8 +69,7 @@ def rows_files(bundle: Bundle) -> Iterator[tuple[str, bytes]]:
             "it has no author, which published rows need: `kbench bundle create` takes --author"
         )
     for cell in _with_results(bundle):
-        shared = bundle.results[cell.key]
-        results = [shared[split] for split in sorted(shared)]
+        results = [each for _, each in sorted(bundle.results[cell.key].items())]
         used = sorted({result.machine for result in results})
         named = {result.manifest for result in results} - {""}
         head = {
@@ -234,42 +233,32 @@ def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -
     """
     draft = repository / f"{_DRAFT}{secrets.token_hex(8)}"
     pending: list[tuple[Path, Path]] = []
-    folders: set[Path] = set()
     n_kept, path = 0, repository
     try:
         _sweep(repository)
         for name, data in files:
             path = repository / name
-            if path.parent not in folders:
-                _check_no_link(repository, name)
-                folders.add(path.parent)
+            for parent in list(Path(name).parents)[:-1]:
+                if (repository / parent).is_symlink():
+                    raise BundleError(
+                        f"{repository / parent} is a symbolic link, and kbench writes nothing there"
+                    )
             if os.path.lexists(path):
                 _check_same(path, data, most)
                 n_kept += 1
-                continue
-            if not pending:
-                draft.mkdir(parents=True)
-            # git writes without flushing too; a check finds what a loss of power left
-            written = draft / str(len(pending))
-            written.write_bytes(data)
-            pending.append((written, path))
-        for path in sorted(folders) if pending else ():
-            path.mkdir(parents=True, exist_ok=True)
+            else:
+                draft.mkdir(parents=True, exist_ok=True)
+                pending.append((draft / str(len(pending)), path))
+                # git writes without flushing too; a check finds what a loss of power left
+                pending[-1][0].write_bytes(data)
         for written, path in pending:
+            path.parent.mkdir(parents=True, exist_ok=True)
             written.rename(path)
     except OSError as error:
         raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return Published(len(pending), n_kept)
-
-
-def _check_no_link(repository: Path, name: str) -> None:
-    for parent in list(Path(name).parents)[:-1]:
-        if (repository / parent).is_symlink():
-            raise BundleError(
-                f"{repository / parent} is a symbolic link, and kbench writes nothing there"
-            )
 
 
 def _sweep(repository: Path) -> None:

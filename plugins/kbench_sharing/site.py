@@ -257,8 +257,15 @@ def pages(listed: Sequence[Board]) -> Iterable[tuple[str, str]]:
     template = environment.get_template("site/page.html.j2")
     folders = _folders(listed)
     suites = [_line(b, f"{f}/index.html") for b, f in zip(listed, folders, strict=True)]
-    intro = ["Published results by suite. Each can be recomputed."]
-    yield "index.html", template.render(title="Results", sentences=intro, path=[], suites=suites)
+    yield (
+        "index.html",
+        template.render(
+            title="Results",
+            sentences=["Published results by suite. Each can be recomputed."],
+            path=[],
+            suites=suites,
+        ),
+    )
     for board, place in zip(listed, folders, strict=True):
         for name, content in _board_pages(board, template):
             yield f"{place}/{name}", content

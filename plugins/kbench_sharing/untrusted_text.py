@@ -27,9 +27,7 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 """Scripts with letters that look like those of another one."""
 
-
 _STYLED = ("FULLWIDTH", "MATHEMATICAL")
-
 
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4"
@@ -44,7 +42,6 @@ _LIKE_LATIN = re.compile(
 
 _AUTHOR = re.compile(r"[ -~À-ÏÑ-ÖØ-öø-İĴ-ķĹ-ľŁ-ňŊ-ž]*")
 """ASCII and accented Latin letters, without those that look like others: Ð, ı, ĳ, ĸ, ŀ, ŉ, ſ."""
-
 
 _OTHER = re.compile(r"[^a-z0-9.]+")
 _MAX_SLUG = 60

@@ -159,13 +159,3 @@ def test_files_of_records_out_of_place_are_refused(plant, bundle, repo):
         sentence = "it is a link, a device or too large"
     (problem,) = repository.problems(repo)[1]
     assert sentence in problem
-
-
-def test_bundles_that_an_earlier_version_kept_are_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("KBENCH_STATE_DIR", str(tmp_path))
-    added_bundles.folder().mkdir(parents=True)
-    (added_bundles.folder() / f"{'0' * 64}.zip").touch()
-    said = []
-    assert imported_rows("shared", notice=said.append) == []
-    (text,) = said
-    assert text.startswith("1 bundle of an unsupported format in")

@@ -130,7 +130,7 @@ def test_other_line_ends_are_named(published):
     path.unlink()
     (path.parent / f"{sha256(data)}.jsonl").write_bytes(data)
     _, (problem,) = repository.problems(published)
-    assert "its lines end with CR LF" in problem
+    assert "git` with core.autocrlf" in problem
 
 
 def test_rows_of_one_author_are_not_those_of_another(published):
