@@ -11,7 +11,7 @@ from kbench.tables.texts import DateColumn, UnitColumn
 from kbench_tables.export.fit import Fitted, has_intervals
 
 _SHOWN: Mapping[str, Mapping[str, str]] = {
-    "classification": {"accuracy": "accuracy"},
+    "classification": {"accuracy": "accuracy", "brier_score": "Brier score of the probabilities"},
     "regression": {
         "rmse": "root mean squared error (rmse), in the target's units",
         "mae": "mean absolute error, in the target's units",
@@ -53,7 +53,7 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
 
 
 def _score(value: float, name: str) -> str:
-    return f"{value:.4f}" if name in ("accuracy", "r2") else number(value)
+    return f"{value:.4f}" if name in ("accuracy", "brier_score", "r2") else number(value)
 
 
 def _columns(encoder: Any) -> list[tuple[str, str]] | None:

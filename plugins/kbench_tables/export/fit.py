@@ -53,6 +53,8 @@ class Fitted:
         Whether the input of the pipeline is the user's original table.
     intervals : Intervals, optional
         Prediction intervals of a regression model.
+    brier : float, optional
+        Brier score of calibrated probabilities, on the rows that calibrated them.
     """
 
     pipeline: Any
@@ -61,6 +63,7 @@ class Fitted:
     chosen: Mapping[str, Any]
     raw: bool
     intervals: Intervals | None = None
+    brier: float | None = None
 
 
 def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
@@ -132,7 +135,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
             )
         unfitted = learner.build(best.learner, derive_seed(seed, "learner"))
         last: Any
-        errors = None
+        errors = brier = None
         if task == "regression":
             is_log = data.log is not None
             last = ScaledTarget(unfitted, is_log).with_fitted(fitted.learner, fitted.scale)
@@ -148,7 +151,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
             if not hasattr(fitted.learner, "predict_proba") and hasattr(
                 fitted.learner, "decision_function"
             ):
-                last.calibration_ = calibration(
+                last.calibration_, brier = calibration(
                     cross_val_predictions(predict, data.y, task, seed, folds), data.y
                 )
     embedding = fitted.embedding
@@ -158,7 +161,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         steps.insert(0, ("encode", encoder))
     table = X if encoder is None else decode_table(X, encoder)
     chosen = {name: getattr(value, "label", value) for name, value in best.params.items()}
-    return Fitted(Pipeline(steps), table, dataset, chosen, is_own, errors)
+    return Fitted(Pipeline(steps), table, dataset, chosen, is_own, errors, brier)
 
 
 def _drop_missing(dataset: Dataset) -> Dataset:

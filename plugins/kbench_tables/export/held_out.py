@@ -91,8 +91,8 @@ def intervals(parts: list[Fold], y: np.ndarray, is_by_time: bool = False) -> Int
     )
 
 
-def calibration(parts: list[Fold], y: np.ndarray) -> Any:
-    """Return a sigmoid calibration of out-of-fold decision values, or None if there is none.
+def calibration(parts: list[Fold], y: np.ndarray) -> tuple[Any, float | None]:
+    """Return a sigmoid calibration of out-of-fold decision values and its Brier score, or None.
 
     There must be one decision value per row for two classes, and one per class for more.
     """
@@ -103,11 +103,13 @@ def calibration(parts: list[Fold], y: np.ndarray) -> Any:
 
     blocks = [part.values.reshape(len(part.rows), -1) for part in parts]
     if len({block.shape[1] for block in blocks}) > 1:  # a class with one row
-        return None
+        return None, None
     values = np.concatenate(blocks)
     labels = y[np.concatenate([part.rows for part in parts])]
     n_classes = len(np.unique(y))
     if values.shape[1] != (1 if n_classes == 2 else n_classes) or not np.isfinite(values).all():
-        return None
+        return None, None
     base = FrozenEstimator(DecisionValues().fit(values, labels))
-    return CalibratedClassifierCV(base, method="sigmoid").fit(values, labels)
+    calibrated = CalibratedClassifierCV(base, method="sigmoid").fit(values, labels)
+    errors = calibrated.predict_proba(values) - (labels[:, None] == np.unique(y))
+    return calibrated, float((errors**2).sum(axis=1).mean())

@@ -274,8 +274,11 @@ def test_the_card_says_that_classes_are_balanced(registry, iris, tmp_path):
     for value in (True, False):
         cell = Cell(IRIS, Ref("identity"), Ref("ridge", {"balanced": value}), FEW)
         folder = tmp_path / str(value)
-        write(folder, cell, "key", refit(cell, iris, registry), None, "joblib", mlflow=False)
-        assert ("decisions favour rare classes" in (folder / "README.md").read_text()) == value
+        facts = write(folder, cell, "key", refit(cell, iris, registry), None, "joblib", False)
+        assert 0 < facts["brier_score"] < 0.4  # predicting the frequencies scores 2/3
+        words = "decisions favour rare classes (`balanced`); probabilities are at the actual "
+        words += f"frequencies, with a Brier score of {facts['brier_score']:.4f} on held-out rows\n"
+        assert (words in (folder / "README.md").read_text()) == value
 
 
 @pytest.mark.parametrize("by", ["time_column", "groups", ""])
