@@ -43,12 +43,12 @@ class LogTargets:
 
     def log(self, y: np.ndarray) -> np.ndarray:
         """Return the logarithms of targets, of the smallest number for those that have none."""
-        return np.log(np.maximum(y + self.shift, np.finfo(np.float64).tiny))
+        return np.asarray(np.log(np.maximum(y + self.shift, np.finfo(np.float64).tiny)))
 
     def mean(self, log: np.ndarray) -> np.ndarray:
         """Return means of targets with these predicted logarithms; none is negative."""
         mean = self.smearing * np.exp(np.minimum(log, self.highest)) - self.shift
-        return np.maximum(mean, 0.0)
+        return np.asarray(np.maximum(mean, 0.0))
 
 
 @dataclass(frozen=True)

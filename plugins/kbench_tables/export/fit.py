@@ -137,13 +137,15 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         last: Any
         errors = brier = None
         if task == "regression":
-            is_log = data.log is not None
-            last = ScaledTarget(unfitted, is_log).with_fitted(fitted.learner, fitted.scale)
+            last = ScaledTarget(unfitted, data.log is not None)
+            last = last.with_fitted(fitted.learner, fitted.scale)
             by_time = bool(folds and cell.dataset.params.get("time_column"))
             held_out = cross_val_predictions(predict, data.y, task, seed, folds)
             errors = intervals(held_out, data.y, by_time)
             lowest = 0.0 if dataset.y.min() >= 0 else -np.inf
-            errors = replace(errors, lowest=lowest, log=fitted.scale.log)
+            log = fitted.scale.log
+            factors = None if log is None else (log.shift, log.smearing)
+            errors = replace(errors, lowest=lowest, log=factors)
         else:
             last = NamedClasses(unfitted, to_labels(dataset.target_names))
             # as its own `fit` would do, but with the estimator that is fitted already

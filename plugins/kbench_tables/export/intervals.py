@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.evaluation.targets import LogTargets
-
 
 def quantile(errors: np.ndarray, n_rows: int, level: float) -> float:
     """Return the conformal quantile of sorted errors, or infinity if there are too few.
@@ -45,8 +43,8 @@ class Intervals:
         The fraction of held-out targets inside intervals of a nominal level.
     lowest : float
         The smallest possible target: 0 if no target of the training set is negative.
-    log : LogTargets, optional
-        How a target becomes the logarithm that the errors are of.
+    log : (float, float), optional
+        Shift and smearing of the logarithms that the errors are of.
     """
 
     errors: np.ndarray
@@ -55,7 +53,7 @@ class Intervals:
     level: float
     coverage: float
     lowest: float = -math.inf
-    log: LogTargets | None = None
+    log: tuple[float, float] | None = None
 
     def around(
         self, predicted: np.ndarray, sd: np.ndarray | None, level: float
@@ -73,7 +71,7 @@ class Intervals:
                 f"{math.ceil(level / (1 - level))} held-out rows, but there were {self.n_rows}"
             )
         if self.log is not None:
-            shift, smearing = self.log.shift, self.log.smearing
+            shift, smearing = self.log
             median = (predicted + shift) / smearing
             low, high = median * math.exp(-half) - shift, median * math.exp(half) - shift
             return np.maximum(low, self.lowest), high

@@ -302,7 +302,7 @@ def recommend(
     passed = check_options("recommend", features)
     texts = {"task": task, "group": group, "time_column": time_column, "delimiter": delimiter}
     texts |= {"decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet}
-    texts |= {"header_row": header_row, "keep_totals": keep_totals or None}
+    texts |= {"header_row": header_row}
     lists = {"drop": drop, "categorical": categorical, "keep": keep, "date": date}
     lists |= {"na_values": na_values}
     options = {**texts, **{option: names_in(passed) or None for option, passed in lists.items()}}
@@ -310,7 +310,7 @@ def recommend(
     try:
         if folder is not None:
             notices = write_frame(data, Path(path))
-        user_data = prepare_data(path, registry, target=target, **options)
+        user_data = prepare_data(path, registry, target=target, keep_totals=keep_totals, **options)
         by = comparison(metric, probabilities, user_data.facts, registry)
         methods = (names_in(feature_map), names_in(learner))
         found = compare(

@@ -633,9 +633,9 @@ def test_a_model_of_logarithms_has_positive_intervals(tmp_path, registry, lowest
     low, high = fitted.intervals.around(predicted, None, 0.9)
     assert low.min() >= 0
     assert np.mean((low <= y) & (y <= high)) == pytest.approx(0.9, abs=0.03)
-    log = fitted.intervals.log
-    middle = (predicted + log.shift) / log.smearing
-    product = np.sqrt((low + log.shift) * (high + log.shift))  # of ends around the median
+    shift, smearing = fitted.intervals.log
+    middle = (predicted + shift) / smearing
+    product = np.sqrt((low + shift) * (high + shift))  # of ends around the median
     np.testing.assert_allclose(product[low > 0], middle[low > 0])
     assert facts["intervals"]["coverage"] == pytest.approx(0.9, abs=0.05)
     card = (tmp_path / "model" / "README.md").read_text()
