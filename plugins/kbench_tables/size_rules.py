@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError
 
 from kbench.features import (
     LISTS,
@@ -51,14 +51,6 @@ class WhenTable(StrictTable):
     ordered: bool | None = None
     skewed: bool | None = None
 
-    @model_validator(mode="after")
-    def _fits(self) -> WhenTable:
-        for name in ("rows", "features"):
-            least, most = getattr(self, f"min_{name}"), getattr(self, f"max_{name}")
-            if least is not None and most is not None and least > most:
-                raise ValueError(f"min_{name} is more than max_{name}")
-        return self
-
 
 class RuleTable(StrictTable):
     """A table `[[rule]]`: changes of `[protocol]`."""
@@ -73,12 +65,6 @@ class ShareTable(StrictTable):
     fraction_of_rows: Annotated[float, Field(gt=0, le=1)]
     min: Annotated[int, Field(ge=1)] = 1
     max: Annotated[int, Field(ge=1)] | None = None
-
-    @model_validator(mode="after")
-    def _fits(self) -> ShareTable:
-        if self.max is not None and self.min > self.max:
-            raise ValueError("min is more than max")
-        return self
 
 
 class SizedBlockTable(BlockTable):

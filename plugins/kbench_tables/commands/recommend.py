@@ -42,6 +42,10 @@ COLUMNS = (
 )
 """Options that say what the columns of a table are, and how its file is written."""
 
+MAX_LINES, MAX_COLUMNS, MIN_METHODS = 17, 5, 3
+"""Lines that are printed after the columns, of which at most some have one, and minimum number of
+methods: 25 lines in all."""
+
 Given = Mapping[str, Any]
 """Values of these options, None if one is not given."""
 
@@ -68,10 +72,10 @@ def recommend(
 ) -> None:
     """Compare feature maps and learners on your table, and recommend one.
 
-    The target may be categorical or numeric. kbench prints which task it inferred, how it parsed
-    the file and how each column is encoded. Results are stored under the file's name; repeat an
-    interrupted command to continue. The exit code is 1 if a method failed, or was skipped for
-    a reason other than the time limit.
+    The target may be categorical or numeric. kbench prints how it parsed the file, the columns, the
+    recommendation with its reasons, and the best methods; the report has all columns and methods.
+    Results are stored under the file's name; repeat an interrupted command to continue. The exit
+    code is 1 if a method failed, or was skipped for a reason other than the time limit.
     """
     from kbench_tables.recommend.compared_methods import OUT_OF_TIME, Start, compare, list_rounds
 
@@ -135,7 +139,10 @@ def _with_flags(data: UserData) -> UserData:
 
 
 def _show_columns(data: UserData, as_json: bool) -> None:
-    """Print how the file is parsed and how each column is encoded, before anything runs."""
+    """Print how the file is parsed and how its columns are encoded, before anything runs.
+
+    Of many columns those with a note are shown.
+    """
     from rich.markup import escape
 
     from kbench.features import Column, Table, print_event, printing
@@ -143,15 +150,23 @@ def _show_columns(data: UserData, as_json: bool) -> None:
 
     if data.preview is None:
         return
+    roles = data.preview.roles
     if as_json:
-        roles = [asdict(role) for role in data.preview.roles]
-        print_event("columns", file=data.preview.sentence, columns=roles)
+        described = [asdict(role) for role in roles]
+        print_event("columns", file=data.preview.sentence, columns=described)
         return
     console = printing.console()
     if data.preview.sentence:
         console.print(f"{data.ref.label}: {escape(data.preview.sentence)}", soft_wrap=True)
     columns = [Column(name, numeric=name == "n features") for name in COLUMNS]
-    printing.print_table(console, Table.make("columns", columns, column_rows(data.preview.roles)))
+    lines = column_rows(roles)
+    if len(lines) > MAX_COLUMNS:
+        lines = [line for line in lines if line[-1]][: MAX_COLUMNS - 1]
+        counts = Counter(role.read_as for role in roles).most_common()
+        kinds = ", ".join(f"{kind}: {n:,}" for kind, n in counts)
+        console.print(f"{plural(len(roles), 'column')} ({escape(kinds)})", soft_wrap=True)
+    if lines:
+        printing.print_table(console, Table.make("columns", columns, lines))
     console.print()
 
 
@@ -205,24 +220,56 @@ def _columns(rows: Sequence[Row], metric: Metric) -> tuple[str, ...]:
 def _print(
     label: str, report: Report, rows: Sequence[Row], advice: Advice | None, lead: Lead
 ) -> None:
-    """Print the table, the recommendation, and the next commands."""
+    """Print the recommendation, the best methods, and the next commands."""
     from rich.markup import escape
 
-    from kbench.features import Column, Table, printing, write_cell
-    from kbench_tables.recommend.advice import SAMPLED, n_train, size
+    from kbench.features import printing
+    from kbench_tables.recommend.compared_methods import OUT_OF_TIME
 
     console = printing.console()
-    shape, *further = map(escape, lead.facts)
-    console.print(f"[bold]{escape(label)}[/bold]: {shape}", soft_wrap=True)
-    for fact in further:
-        console.print(fact, soft_wrap=True)
+    for number, sentence in enumerate(lead.sentences):
+        console.print(escape(sentence), soft_wrap=True, style="" if number else "bold")
     console.print()
+    console.print(f"{escape(label)}: {escape('; '.join(lead.facts))}", soft_wrap=True)
+    reasons = Counter(row.error for row in rows if row.status == "skipped" and row.error)
+    notes = [
+        f"skipped: {plural(n, 'method')}: {reason}"
+        for reason, n in reasons.items()
+        if not reason.startswith(OUT_OF_TIME)
+    ]
+    failed = [row for row in rows if row.status not in ("ok", "skipped") and row.error]
+    commands = [lead.command] if lead.command else []
+    commands.append(f"kbench report {shlex.quote(report.suite.name)} --open")
+    n_others = len(lead.sentences) + len(notes) + len(failed) + len(commands) + 6
+    _print_methods(report, rows, advice, max(MIN_METHODS, MAX_LINES - n_others))
+    for row in failed:
+        name = f"{row.feature_map} + {row.learner}"
+        printing.print_failure(console, row.status, name, row.error)
+    for note in notes:
+        console.print(escape(note), soft_wrap=True)
+    if report.interrupted:
+        console.print("Interrupted. Finished results are stored; run the same command to continue.")
+    for delivered in report.deliveries:
+        printing.print_problem(console, delivered)
+    printing.print_next(console, [(command, "") for command in commands])
+
+
+def _print_methods(
+    report: Report, rows: Sequence[Row], advice: Advice | None, n_shown: int
+) -> None:
+    """Print a table of the first methods, and of the recommended one."""
+    from kbench.features import Column, Table, printing, write_cell
+    from kbench_tables.recommend.advice import n_train, size
+
     columns = _columns(rows, report.suite.compared)
     made = [
         Column(name, numeric=name not in FIRST) for name in (*columns, "size", "rows", "splits")
     ]
+    shown = list(rows if len(rows) <= n_shown else rows[: n_shown - 1])
+    if advice and advice.chosen not in shown:
+        shown[-1] = advice.chosen
     lines, styles = [], []
-    for row in rows:
+    for row in shown:
         floats = row.metrics.get("n_stored_floats")
         style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
         values = [write_cell(name, row.value(name)) for name in columns]
@@ -230,30 +277,8 @@ def _print(
         values.append(f"{row.n_splits_done}/{row.n_splits}")
         lines.append(values)
         styles.append(style)
+    console = printing.console()
     printing.print_table(console, Table.make("methods", made, lines, styles))
-    for row in rows:
-        if row.status not in ("ok", "skipped") and row.error:
-            name = f"{row.feature_map} + {row.learner}"
-            printing.print_failure(console, row.status, name, row.error)
-    reasons = Counter(row.error for row in rows if row.status == "skipped" and row.error)
-    fitted = [n_train(row) for row in rows if n_train(row)]
-    if fitted and min(fitted) < SAMPLED * max(fitted):
-        console.print(
-            f"rows: training rows, at most {max(fitted):,.0f} . Slow methods, and methods "
-            "clearly worse on a smaller sample, are fitted on a sample. The test rows are the "
-            "same"
-        )
-    for reason, n in reasons.items():
-        console.print(f"skipped: {plural(n, 'method')}: {escape(reason)}")
-    console.print()
-    for sentence in lead.sentences:
-        console.print(escape(sentence), soft_wrap=True)
-    if report.interrupted:
-        console.print("Interrupted. Finished results are stored; run the same command to continue.")
-    for delivered in report.deliveries:
-        printing.print_problem(console, delivered)
-    commands = [lead.command] if lead.command else []
-    commands.append(f"kbench report {shlex.quote(report.suite.name)} --open")
-    for delivered in report.deliveries:
-        commands += [command for command, _ in delivered.commands]
-    printing.print_next(console, [(command, "") for command in commands])
+    if n := len(rows) - len(shown):
+        command = f"kbench results {shlex.quote(report.suite.name)}"
+        console.print(f"{plural(n, 'further method')}: {command}", soft_wrap=True, style="dim")

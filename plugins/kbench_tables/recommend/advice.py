@@ -25,7 +25,7 @@ from kbench.features import (
     on_dataset,
     p_value,
 )
-from kbench.messages import number, plural
+from kbench.messages import number
 from kbench.records import ACCURACY, Metric, TaskType
 from kbench_tables.time_budget.sample_sizes import OVER_CLASSES, standard_error
 
@@ -82,7 +82,7 @@ def advise(
         least = LEAST_SHARE * max(map(n_train, tried))
         complete = [row for row in complete if row not in tried or n_train(row) >= least]
     comparison = _Comparison(complete, metric, task, nested, shares)
-    return comparison.advice(rows, baselines, boosted)
+    return comparison.advice(baselines, boosted)
 
 
 class _Comparison:
@@ -109,12 +109,7 @@ class _Comparison:
             ),
         )
 
-    def advice(
-        self,
-        rows: Sequence[Row],
-        baselines: Collection[str],
-        boosted: Collection[str],
-    ) -> Advice:
+    def advice(self, baselines: Collection[str], boosted: Collection[str]) -> Advice:
         """Recommend the cheapest of the methods within noise of the best."""
         equal = [row for row in self.complete if self.is_within_noise(row)]
         if (ranking := self.by_ranking(equal)) is not None:
@@ -132,8 +127,11 @@ class _Comparison:
             *self.beside_boosting(chosen, boosted),
             *self.beside_baseline(chosen, baselines),
             *self.on_a_sample(chosen),
-            *_left_out(rows, len(self.complete)),
         ]
+        if len(self.complete) > 1:
+            sentences.append(
+                "It was chosen and scored on the same splits, so its score is slightly optimistic."
+            )
         return Advice(chosen, tuple(sentences))
 
     # -- values in words
@@ -325,10 +323,12 @@ class _Comparison:
             ]
         test = self.test(chosen, plain)
         sentence = f"The baseline ({doing}) scores {self.what}{self.format(self.value(plain))}"
-        if test is None or test.p is None:
+        if test is None or test.p is None or test.p > ALPHA:
+            # a test of two splits has nearly no power
             errors = abs(self.level(chosen) - self.level(plain)) / (self.error or math.inf)
             if errors > APART:
                 return [f"{sentence}: {errors:,.0f} standard errors of the test rows worse."]
+        if test is None or test.p is None:
             return [f"{sentence} ({NO_TEST})."]
         if test.p > ALPHA:
             return [
@@ -344,27 +344,6 @@ class _Comparison:
 def n_train(row: Row) -> float:
     """Return the mean number of training rows of a method."""
     return row.metrics.get("n_train", 0.0)
-
-
-def _left_out(rows: Sequence[Row], n_complete: int) -> list[str]:
-    sentences = []
-    if n_complete > 1:
-        sentences.append(
-            "It was chosen and scored on the same splits, so its score is slightly optimistic."
-        )
-    too_large = sum(row.status == "skipped" and bool(row.error) for row in rows)
-    if too_large:
-        sentences.append(
-            f"{too_large} of {plural(len(rows), 'method')} {'does' if too_large == 1 else 'do'} "
-            "not fit into the limit of memory or time of a task."
-        )
-    skipped = sum(row.status == "skipped" and not row.error for row in rows)
-    if skipped:
-        sentences.append(
-            f"{skipped} of {plural(len(rows), 'method')} {'was' if skipped == 1 else 'were'} "
-            "not evaluated in full within the time limit; a better one may be among them."
-        )
-    return sentences
 
 
 def size(n_floats: float) -> str:

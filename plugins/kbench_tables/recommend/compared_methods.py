@@ -41,9 +41,6 @@ EXPLAIN_SHARE, EXPLAIN_S, EXPLAIN_MOST = 0.1, 3.0, 0.25
 """Fraction of the limit, and maximum seconds, reserved for importances of any method, and the
 maximum fraction with the predicted time of the best method."""
 
-EXPLAIN_LEAST = 0.04
-"""Minimum fraction of the limit for importances, even if the store took longer than expected."""
-
 LOCAL = "neighbours"
 """Family of the learners that, like kernels, are not recommended beyond their training range."""
 
@@ -235,8 +232,7 @@ def compare(
     remaining = math.inf
     if time_limit is not None:  # the store and the report come after it
         rest = min(LAST_SHARE * time_limit, LAST_S)
-        remaining = time_limit - started.seconds - rest
-        remaining = max(remaining, EXPLAIN_LEAST * time_limit)
+        remaining = max(0.0, time_limit - started.seconds - rest)
     return _add_explanation(compared, remaining)
 
 

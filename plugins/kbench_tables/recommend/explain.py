@@ -136,16 +136,10 @@ def explain(
     remaining = max(seconds - (time.monotonic() - started), OWN_SHARE * seconds)
     effort = Effort.within(remaining, planned, len(groups), most)
     if effort.n_test < min(most, MIN_ROWS):
-        fit_s = _times(planned)[0] * effort.n_train / len(assignment.visible.train)
-        if fit_s > remaining:
-            return (
-                f"{option('explain')}: fitting the method on {effort.n_train:,} rows should take "
-                f"{duration(fit_s)}, and {duration(remaining)} are left: increase "
-                f"{option('time_limit')}"
-            )
         return (
-            f"{option('explain')}: {len(groups) + 1:,} predictions of each test row take longer "
-            f"than the {duration(remaining)} that are left: increase {option('time_limit')}"
+            f"{option('explain')}: a fit on {effort.n_train:,} rows and {len(groups) + 1:,} "
+            f"predictions of each test row take longer than the {duration(remaining)} that are "
+            f"left: increase {option('time_limit')}"
         )
     shown = _sample(assignment, effort, rng)
     data, columns = parts(Inputs.make(dataset), shown.visible, cell.protocol)

@@ -6,7 +6,6 @@ import html
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ from kbench.features import (
     load_registry,
     names_in,
     state_folder,
-    write_cell,
     write_file,
 )
 from kbench_tables.export.model_folder import check_export, export_cell
@@ -36,8 +34,6 @@ from kbench_tables.recommend.user_data import UserData, fetch_dataset, prepare_d
 
 if TYPE_CHECKING:
     import pandas
-
-    from kbench.features import Row
 
 
 class Recommendation:
@@ -152,24 +148,11 @@ class Recommendation:
     def _repr_html_(self) -> str:
         """Return the recommendation and a table of results as HTML, for notebooks."""
         metric = self._compared.report.suite.compared
-        labels, costs = ("feature_map", "learner", "status"), ("fit_time_s", "predict_time_s")
-        names = list(dict.fromkeys((*labels, metric.name, metric.sd, *costs)))
-        best = self._compared.advice.chosen if self._compared.advice else None
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        lines = "".join(_line(row, names, row is best) for row in self._compared.rows)
+        names = ("feature_map", "learner", "status", metric.name, metric.sd)
+        table = self.results[list(dict.fromkeys((*names, "fit_time_s", "predict_time_s")))]
         paragraphs = [*self._lead.sentences, *self._lead.facts, *self.notices]
-        lead = "".join(f"<p>{html.escape(each)}</p>" for each in paragraphs[:1])
-        more = "".join(f"<li>{html.escape(each)}</li>" for each in paragraphs[1:])
-        return (
-            f"<div>{lead}<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
-            f"<ul>{more}</ul></div>"
-        )
-
-
-def _line(row: Row, names: Sequence[str], is_best: bool) -> str:
-    tag = "th" if is_best else "td"
-    cells = (html.escape(write_cell(name, row.value(name))) for name in names)
-    return f"<tr>{''.join(f'<{tag}>{cell}</{tag}>' for cell in cells)}</tr>"
+        said = "".join(f"<li>{html.escape(each)}</li>" for each in paragraphs)
+        return f"<div><ul>{said}</ul>{table.to_html(index=False, na_rep='')}</div>"
 
 
 def recommend(

@@ -23,7 +23,7 @@ from kbench.features import (
 )
 from kbench.messages import list_some, number, option, plural, printable
 from kbench_tables.profile import Role
-from kbench_tables.recommend.compared_methods import ComparedMethods
+from kbench_tables.recommend.compared_methods import OUT_OF_TIME, ComparedMethods
 from kbench_tables.recommend.explanation import Explanation
 from kbench_tables.recommend.metric import Comparison, list_shares
 from kbench_tables.recommend.user_data import UserData
@@ -148,15 +148,15 @@ def shape(data: UserData) -> str:
 def _sentences(compared: ComparedMethods, time_limit: float | None) -> tuple[str, ...]:
     """Return the recommendation, or why there is none."""
     sentences = compared.advice.sentences if compared.advice else ("No method was evaluated.",)
-    if time_limit is None or not any(row.status == "skipped" for row in compared.rows):
+    n_left = sum(row.error.startswith(OUT_OF_TIME) for row in compared.rows)
+    if time_limit is None or not n_left:
         return sentences
-    begun = any(row.n_splits_done for row in compared.rows)
-    before = "all methods were evaluated" if begun else "any method was evaluated"
     return (
         *sentences,
-        f"The time limit of {time_limit:g} s ended before {before}: increase it, e.g. "
-        f"{option('time_limit', max(60, math.ceil(4 * time_limit)))}; finished results are "
-        "stored.",
+        f"{n_left} of {plural(len(compared.rows), 'method')} {'was' if n_left == 1 else 'were'} "
+        f"not evaluated in full within {time_limit:g} s, and a better one may be among them: "
+        f"increase the limit, e.g. {option('time_limit', max(60, math.ceil(4 * time_limit)))}; "
+        "finished results are stored.",
     )
 
 

@@ -8,9 +8,9 @@ most rows that should take less than a fixed share of the time left. 2. Every ot
 evaluated on the smallest sample. 3. The methods that were not clearly worse than the best first one
 on the same rows advance, cheap tasks first, if the next task should end in time. The other splits
 run on the last sample that they reach. The CPU time of a step without a search is predicted from
-the previous ones (`kbench_costs.prediction`), and multiplied by the seconds that the last tasks
-took for one of CPU time: other programs slow a machine down. 4. The remaining time goes to the best
-methods: larger searches and wider maps. Second splits of methods that are clearly worse come last.
+the previous ones (`kbench_costs.prediction`), and multiplied by the ratio of seconds to CPU time of
+the last tasks: other programs slow a machine down. 4. The remaining time goes to the best methods:
+larger searches and wider maps. Second splits of methods that are clearly worse come last.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MAX_SPLITS = 5
 """Maximum number of splits of a cell."""
 
 PACE_OF = 4
-"""Number of the last tasks that tell how many seconds one of CPU time takes."""
+"""Number of the last tasks that show how many seconds one of CPU time takes."""
 
 POLL_S = 0.02
 """Seconds between two checks for results that the next step depends on."""
@@ -219,18 +219,15 @@ class Schedule:
                 cell = ladder.cells[0]
                 if self._is_open(cell, 0) and self._fits(ladder, cell):
                     return cell, 0
-            rest = min(map(self._rest, steps), default=math.inf)
+            # the seconds of all splits that a cell still gets
+            rests = (s * (min(cell.n_splits, MAX_SPLITS) - split) for s, (cell, split) in steps)
+            rest = min(rests, default=math.inf)
             if (refined := self._refinement(good, rest)) is not None:
                 return refined, 0
         if not steps:
             further = (ladder for ladder in first if ladder not in good)
             steps = [step for ladder in further if (step := self._further(ladder)) is not None]
         return min(steps, key=self._place)[1] if steps else None
-
-    def _rest(self, timed: tuple[float, tuple[PlannedCell, int]]) -> float:
-        """Return the seconds of all splits that a cell still gets."""
-        seconds, (cell, split) = timed
-        return seconds * (min(cell.n_splits, MAX_SPLITS) - split)
 
     def _refinement(self, good: Sequence[Ladder], most_s: float) -> PlannedCell | None:
         """Plan a larger search or a wider map of one of the best methods, if it should fit.
@@ -354,7 +351,8 @@ class Schedule:
         cell = ladder.cells[reached]
         n_splits = min(cell.n_splits, MAX_SPLITS)
         split = next((i for i in range(n_splits) if self._is_open(cell, i)), None)
-        longest = max(map(self._costs.seconds_now, dict(cell.results).values()))
+        done = dict(cell.results).values()
+        longest = max(self._costs.pace_of(result) * result.seconds for result in done)
         if split is None or longest > self._left:
             return None
         return longest, (cell, split)

@@ -136,7 +136,7 @@ class LadderCosts:
             rows = round(result.metrics["n_train"])
             ratio = work / self._work(lower.cell, rows)
             trial = _trial(result, rows, ratio, self.is_searched(lower))
-            trials.append(replace(trial, seconds=self._now(result) * trial.seconds))
+            trials.append(replace(trial, seconds=self.pace_of(result) * trial.seconds))
         return _predict_cost(trials, n_train(cell)) if trials else None
 
     def likely_seconds(self, lower: PlannedCell, cell: PlannedCell) -> float:
@@ -150,13 +150,9 @@ class LadderCosts:
         if self._registry.get("learner", cell.cell.learner.name).family == TREES:
             growth *= SUBLINEAR
         more = max(0.0, growth - 1.0) * _work_seconds(result)
-        return self._now(result) * (result.seconds + more)
+        return self.pace_of(result) * (result.seconds + more)
 
-    def seconds_now(self, result: Result) -> float:
-        """Return the seconds of the same task at the pace of now."""
-        return self._now(result) * result.seconds
-
-    def _now(self, result: Result) -> float:
+    def pace_of(self, result: Result) -> float:
         """Return the seconds that one second of a task takes now."""
         return self.pace * result.cpu_s / result.seconds if result.cpu_s and result.seconds else 1.0
 

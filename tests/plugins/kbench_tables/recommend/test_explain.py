@@ -138,7 +138,7 @@ def test_a_slow_fit_is_made_on_a_sample_that_is_named(of_columns):
     (sentence,) = found.sentences("accuracy")
     assert "fitted on 500 of 3,200 rows" in sentence
     said = of_columns(measured(3200, 3000.0, 0.1), 60.0)
-    assert "fitting the method on 500 rows should take 469 s" in said
+    assert "a fit on 500 rows" in said
     found = of_columns(measured(3200, 0.01, 0.1), 60.0)
     assert not found.fitted
     assert "to save time" not in found.sentences("accuracy")[0]

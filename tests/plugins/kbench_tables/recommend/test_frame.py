@@ -72,7 +72,7 @@ def test_a_frame_gets_a_recommendation(found):
     assert "the index of data ('age') is not a column" in found.notices[0]
     assert "80 rows" in repr(found)
     html = found._repr_html_()
-    assert "<th>identity</th>" in html
+    assert "<td>identity</td>" in html
     assert "<no>" not in html
     assert "&lt;no&gt;" in html
 

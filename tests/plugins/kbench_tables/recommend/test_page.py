@@ -1,10 +1,15 @@
 """Which method is recommended, and in which words."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from kbench.records import Metric
+from kbench.features import Lead
+from kbench.records import ACCURACY, Metric, Ref
 from kbench.results.rows import Row
-from kbench_tables.recommend.advice import advise, size
+from kbench_tables.commands.recommend import MAX_LINES, _print, _show_columns
+from kbench_tables.profile import Role
+from kbench_tables.recommend.advice import Advice, advise, size
 from tests.support.report_rows import changed
 
 HASHES = {str(i): f"h{i}" for i in range(5)}
@@ -79,11 +84,10 @@ def test_equal_differences_are_no_test():
     assert "scores 0.720: 7 standard errors of the test rows worse." in text
 
 
-def test_incomplete_methods_are_not_taken_and_are_told_of():
+def test_incomplete_methods_are_not_taken():
     rows = [row("good", FAR, 1.0), row("perhaps", [0.99, 0.99], 0.1, status="skipped")]
     found = advise(rows)
     assert found.chosen.feature_map == "good"
-    assert "1 of 2 methods was not evaluated in full" in " ".join(found.sentences)
 
 
 def test_the_commonest_class_is_the_yardstick():
@@ -283,3 +287,54 @@ def test_one_split_tells_a_baseline_apart_but_is_not_called_significant():
 def test_splits_by_time_with_fewer_rows_are_no_sample():
     rows = [nested("all", [0.95, 0.9, 0.93], 3840.0), nested("one", [0.7], 5120.0)]
     assert "It was fitted on" not in " ".join(advise(rows, nested=True).sentences)
+
+
+def test_two_splits_tell_a_baseline_apart_by_many_test_rows():
+    two = {"status": "skipped", "n_test": 12_000, "n_splits_done": 2}
+    rows = [
+        row("good", [0.48, 0.508], 1.0, **two),
+        row("plain", [0.25, 0.25], 0.1, "dummy-majority", **two),
+    ]
+    rows = [changed(each, status="ok", n_splits=2) for each in rows]
+    text = " ".join(advise(rows, ["dummy-majority"]).sentences)
+    assert "standard errors of the test rows worse" in text
+    assert "without a significant difference" not in text
+
+
+class TestPrinted:
+    """The lines that the command prints after the columns."""
+
+    def lines(self, capsys, n_methods, n_sentences=4, chosen=0):
+        rows = [row(f"map{i}", BEST, 1.0) for i in range(n_methods)]
+        report = SimpleNamespace(
+            suite=SimpleNamespace(compared=ACCURACY, name="mine.csv"),
+            interrupted=False,
+            deliveries=[],
+        )
+        advice = Advice(rows[chosen], ())
+        sentences = ("Use it.", *(f"Reason {i}." for i in range(1, n_sentences)))
+        _print("mine", report, rows, advice, Lead(sentences, ("9 rows", "why"), "kbench export"))
+        return capsys.readouterr().out.splitlines()
+
+    def test_the_recommendation_is_first_and_there_are_few_lines(self, capsys):
+        lines = self.lines(capsys, n_methods=18, chosen=16)
+        assert lines[0] == "Use it."
+        assert len(lines) <= MAX_LINES
+        assert "mine: 9 rows; why" in lines
+        assert any("further methods: kbench results mine.csv" in line for line in lines)
+        # the recommended one is among the methods that are shown
+        assert any(line.startswith("map16 ") for line in lines)
+
+    def test_of_many_columns_those_with_a_note_are_shown(self, capsys):
+        roles = [Role(f"x{i}", "numbers", "number", 1, "odd" if i % 2 else "") for i in range(40)]
+        preview = SimpleNamespace(roles=tuple(roles), sentence="`,` as the delimiter")
+        _show_columns(SimpleNamespace(preview=preview, ref=Ref("csv", {}, "mine")), False)
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[:2] == ["mine: `,` as the delimiter", "40 columns (numbers: 40)"]
+        assert [line.split()[0] for line in lines[3:-1]] == ["x1", "x3", "x5", "x7"]
+        assert len(lines) + MAX_LINES <= 25
+
+    def test_all_of_few_methods_are_shown(self, capsys):
+        lines = self.lines(capsys, n_methods=3)
+        assert sum(line.startswith("map") and "ridge" in line for line in lines) == 3
+        assert not any("further" in line for line in lines)
