@@ -113,7 +113,7 @@ def recommend(
     sentences, facts = (tuple(map(put_flags, texts)) for texts in (lead.sentences, lead.facts))
     lead = replace(lead, sentences=sentences, facts=facts)
     if as_json:
-        _print_json(report, rows, compared, export, data)
+        _print_json(report, rows, compared, lead, data)
     else:
         _print(data.ref.label, report, rows, advice, lead)
     if output is not None:
@@ -186,7 +186,7 @@ def _export(
 
 
 def _print_json(
-    report: Report, rows: Sequence[Row], compared: ComparedMethods, export: str, data: UserData
+    report: Report, rows: Sequence[Row], compared: ComparedMethods, lead: Lead, data: UserData
 ) -> None:
     from kbench.features import LABELS, columns, printing
 
@@ -200,8 +200,8 @@ def _print_json(
         metric=report.suite.compared.name,
         classes=dict(zip(data.facts.target_names, data.facts.class_counts, strict=False)),
         recommended=advice and {name: advice.chosen.value(name) for name in LABELS},
-        sentences=list(map(put_flags, advice.sentences)) if advice else [],
-        export=export,
+        sentences=lead.sentences,
+        export=lead.command,
         importances={each.column: each.mean for each in explanation.importances}
         if explanation
         else {},
