@@ -3,7 +3,7 @@
 ::
 
     dispatch    the engine: which worker gets which task
-    sums        sums over many rows, for a function in Python
     pool        the workers, as they join and leave
-    worker      what runs on a worker, and whether it computes from what this process has
+    worker      what runs on a worker, and whether it computes from what this process has;
+                sums over many rows
 """

@@ -22,7 +22,7 @@ from distributed import Client, LocalCluster  # noqa: E402
 
 from kbench.evaluation.gram_sums import Sums  # noqa: E402
 from kbench_baselines import RandomFourierFeatures  # noqa: E402
-from kbench_dask.sums import sum_rows  # noqa: E402
+from kbench_dask.worker import sum_rows  # noqa: E402
 
 N_FEATURES, BLOCK = 16, 4096
 

@@ -9,7 +9,7 @@ import pytest
 from kbench.evaluation.gram_sums import Sums, Targets
 from kbench.evaluation.lazy_rows import iterate_row_numbers
 from kbench_baselines import RandomFourierFeatures
-from kbench_dask.sums import sum_rows
+from kbench_dask.worker import sum_rows
 from kbench_datasets import hypersphere_shells
 from kbench_learners import PathRidgeClassifier
 
