@@ -117,8 +117,7 @@ def _note(cell: PlannedCell) -> str:
 def _written_cost(cell: PlannedCell) -> tuple[str, str]:
     if (cost := cell.cost) is None:
         return "", ""
-    seconds = "" if cost.seconds is None else cost.seconds.as_seconds()
-    return format_memory(cost.memory_mib.value), seconds
+    return format_memory(cost.memory_mib.value), cost.seconds.as_seconds() if cost.seconds else ""
 
 
 def _estimated_s(report: Report) -> float | None:
@@ -134,9 +133,8 @@ def _estimated_s(report: Report) -> float | None:
     total = 0.0
     for planned in report.cells:
         samples = seconds_of[_method(planned)] or all_seconds
-        if planned.cost and planned.cost.seconds:
-            cpu_s = len(planned.missing) * planned.cost.seconds.value
-            total += cpu_s / planned.cell.protocol.threads
+        if (cost := planned.cost) and cost.seconds:
+            total += len(planned.missing) * cost.seconds.value / planned.cell.protocol.threads
         elif samples:
             total += len(planned.missing) * median(samples)
         elif planned.missing:

@@ -29,8 +29,7 @@ class EstimatorSpec:
     `y` in ``fit``, and `requires` something of its inputs; a learner has ``fit_path`` along its
     `path`, and `simpler` says which values of its parameters make a simpler model. `what` is
     its kind and name for messages, and `draw` the number of the seed, of several on the same
-    data: 0 is the seed that is given. `row_share` is the part of the training rows that there
-    are: less than 1 in trials that predict a cost.
+    data: 0 is the seed that is given. A trial has `row_share` of the training rows.
     """
 
     make: Callable[..., Any]
@@ -66,8 +65,7 @@ class EstimatorSpec:
     def build(self, chosen: Params, seed: int) -> Any:
         """Return an unfitted estimator; its `random_state` is `seed` unless given.
 
-        Of another `draw` than 0 it is derived from `seed`. An estimator with ``scale_sizes`` gets
-        the share of the rows, to compute a sample as it would compute all rows.
+        Of another `draw` than 0 it is derived from `seed`. ``scale_sizes`` gets `row_share`.
         """
         estimator = self._make_unseeded(chosen)
         if self.row_share < 1 and hasattr(estimator, "scale_sizes"):

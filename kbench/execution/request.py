@@ -100,9 +100,8 @@ class Request:
         """Return plain JSON values, for a file or a message."""
         cell = self.task.cell
         refs = {name: to_json_with_label(getattr(cell, name)) for name in _REFS}
-        cell_values = {**refs, "protocol": to_json(cell.protocol)}
-        task = vars(self.task) | {"cell": cell_values, "predicted": None}
-        return vars(self) | {"task": task, "limits": asdict(self.limits)}
+        task = vars(self.task) | {"cell": {**refs, "protocol": to_json(cell.protocol)}}
+        return vars(self) | {"task": task | {"predicted": None}, "limits": asdict(self.limits)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Request:

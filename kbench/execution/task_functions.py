@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 OF_ALL_ROWS = (
-    (lazy_rows, "BLOCK_ROWS", 512),
+    (lazy_rows, "BLOCK_ROWS", 1024),
     (passes, "WHOLE_BYTES", 1),
     (_blocks, "WHOLE_BYTES", 1),
     (embedding, "FIT_BYTES", 1),
@@ -387,8 +387,7 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
         **learner_side(cell.learner, _registry(), inputs.task),
         **search_side(protocol.search_metric, _registry(), n_classes),
     )
-    learner = replace(method.learner, row_share=payload.get("share", 1.0))
-    method = replace(method, learner=learner)
+    method = replace(method, learner=replace(method.learner, row_share=payload.get("share", 1.0)))
     before = global_state.settings()
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
         reveal = partial(hand_over, channel)
@@ -412,12 +411,11 @@ def _record(components: Components, task: TaskType | None = None, *modules: str)
 def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
     """Measure a split on a ``share`` of its rows, as `evaluate_task` does.
 
-    Sizes from which the evaluation goes on in another way are that share of theirs, in this process
-    only, so that the sample is computed as all rows will be. No step is repeated for a clock.
+    In this process, sizes that decide how rows are computed are that share of those for all rows.
     """
     for module, name, least in OF_ALL_ROWS:
         setattr(module, name, max(least, int(payload["share"] * getattr(module, name))))
-    timing.SHORT_S = 0.0
+    timing.SHORT_S = 0.0  # no step is repeated for a clock
     processes.map_arrays(payload["share"])
     return evaluate_task(payload, channel)
 

@@ -52,7 +52,7 @@ from kbench.evaluation.lazy_rows import BLOCK_ROWS, SALT, hash_values, row_hashe
 from kbench.evaluation.method import Method as FitMethod
 from kbench.evaluation.method import learner_side, map_side, search_side
 from kbench.evaluation.metrics import COMPUTE, Criterion, applies, take_rows, takes_weights
-from kbench.evaluation.passes import WHOLE_BYTES, LinearModels, labels
+from kbench.evaluation.passes import LinearModels, labels
 from kbench.evaluation.preprocessing import Imputer
 from kbench.evaluation.scores import scores as split_scores
 from kbench.evaluation.search import candidates, search
@@ -350,7 +350,6 @@ __all__ = [
     "TEXTS",
     "TIMES",
     "VERDICTS",
-    "WHOLE_BYTES",
     "WIDTH",
     "Added",
     "Answer",

@@ -76,7 +76,7 @@ def is_wide(run: Run, planned: PlannedCell) -> bool:
 
 
 def task_cost(run: Run, planned: PlannedCell) -> Cost | None:
-    """Predict the cost of the next task of a cell; None if nothing is known of it.
+    """Predict the cost of the next task of a cell; None without results or trials.
 
     Results of its other splits say more than trials, and these more than other datasets and
     other numbers of components.

@@ -318,13 +318,7 @@ class KernelSVM(KernelMixin, PathClassifier):
     max_iter: int = integer(1_000_000, least=1)
 
     def scale_sizes(self, row_share: float) -> None:
-        """Compute fits of a share of the rows as those of all rows.
-
-        Parameters
-        ----------
-        row_share : float
-            Part of the rows that the next fits have.
-        """
+        """Compute fits of a share of the rows as those of all rows: `row_share` of them."""
         self._row_share = row_share
 
     def _fit_together(self, X, codes, estimators) -> None:
