@@ -17,6 +17,7 @@ import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.features import (
+    WIDTH,
     Handover,
     PlannedCell,
     Run,
@@ -24,6 +25,7 @@ from kbench.features import (
     assign,
     get_width,
     over_slots,
+    set_width,
 )
 from kbench.messages import plural
 from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
@@ -56,6 +58,9 @@ BEYOND = 1.25
 
 LONG_S = 5.0
 """CPU time of the smallest trial above which a cell is predicted from narrower embeddings."""
+
+MAX_WIDTHS = 5
+"""Numbers of components that are tried for the largest that fits."""
 
 
 @dataclass(frozen=True)
@@ -177,10 +182,7 @@ class _Costs:
             return Prediction(predicted) if predicted else None
         is_confirmed = self._is_over(subject)
         predicted = subject.cost() or predicted
-        if not is_confirmed:
-            return Prediction(predicted)
-        refusal = cost.too_large(predicted, self._limits.task_memory_mib, get_width(subject.cell))
-        return Prediction(predicted, refusal)
+        return Prediction(predicted, self._refusal(predicted, subject) if is_confirmed else "")
 
     def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
         learner = self._run.registry.get("learner", cell.learner.name)
@@ -242,10 +244,15 @@ class _Costs:
             need = BEYOND * self._limits.task_memory_mib
             n_rows = subject.samples.n_rows
             n = cost.rows_that_need(subject.trials, need, n_rows, *subject.growth)
-            if n > max(trial.n_rows for trial in subject.trials):
-                self._trial(subject, n)
-                self._keep(subject)
+            self._try_rows(subject, n)
         return any(trial.status == "out_of_memory" for trial in subject.trials)
+
+    def _try_rows(self, subject: _Subject, n_rows: int | None) -> None:
+        """Make one more trial, unless it is known what one on fewer rows needs."""
+        most = max(trial.n_rows for trial in subject.trials)
+        if n_rows is not None and n_rows > most:
+            self._trial(subject, min(n_rows, subject.samples.n_rows))
+            self._keep(subject)
 
     def _trial(
         self, subject: _Subject, n_rows: int, has_metrics: bool = False, n_threads: int = 1
@@ -295,6 +302,37 @@ class _Costs:
             manifest=subject.manifest.digest,
             trials=[trial.to_json() for trial in subject.trials],
         )
+
+    # -- what would fit
+
+    def _refusal(self, predicted: Cost, subject: _Subject) -> str:
+        limit = self._limits.task_memory_mib
+        width = get_width(subject.cell)
+        if width is None:
+            return cost.too_large(predicted, limit)
+        largest = self._largest(predicted, subject, width)
+        return cost.too_large(predicted, limit, WIDTH, largest)
+
+    def _cost_of_width(self, subject: _Subject, width: int) -> Cost | None:
+        """Try a cell with another number of components."""
+        cell = set_width(subject.cell, width)
+        key = f"{subject.key}/{WIDTH}={width}"
+        other = self._subject(key, cell, subject.task, subject.samples)
+        if not other.trials:
+            self._grow(other)
+            self._keep(other)
+        return other.cost()
+
+    def _largest(self, predicted: Cost, subject: _Subject, width: int) -> int | None:
+        """Return the maximum number of components that should fit; None if none is found."""
+        limit = self._limits.task_memory_mib
+        needs = {width: predicted.memory_mib.high}
+        for _ in range(MAX_WIDTHS):
+            smaller = cost.next_width(needs, limit)
+            if smaller is None or (known := self._cost_of_width(subject, smaller)) is None:
+                break
+            needs[smaller] = known.memory_mib.high
+        return cost.largest_width(needs, limit)
 
 
 def _parse_trial(line: dict[str, object], limit_mib: float) -> list[Trial]:

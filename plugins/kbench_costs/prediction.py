@@ -16,7 +16,6 @@ from operator import mul
 
 import numpy as np
 
-from kbench.features import WIDTH
 from kbench.messages import format_memory, format_seconds, option
 from kbench.records import Cost, Estimate, Protocol, Trial
 
@@ -240,21 +239,58 @@ MARGIN = 0.95
 """Share of the limit that is aimed at."""
 
 
-def too_large(cost: Cost, limit_mib: float, width: int | None = None) -> str:
-    """Say that a task does not fit into the limit of memory, and how many components would.
+def next_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
+    """Return a smaller width to try; None if one fits already, or if none can.
 
-    Memory grows at least in proportion to them, apart from a constant.
+    `needs` has the memory that was predicted for widths.
+    """
+    width, need = min(needs.items())
+    if need <= MARGIN * limit_mib or width <= 1:
+        return None
+    return min(width - 1, round_width(width * MARGIN * limit_mib / need)) or None
 
+
+def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
+    """Return the largest width that fits, in two digits; None if none is expected to fit.
+
+    Between a width that fits and one that does not, memory grows by a power law.
+
+    >>> largest_width({8000: 41.0, 2000: 12.0, 500: 3.0}, 4.0)
+    630
+    """
+    fit = {width: need for width, need in needs.items() if need <= MARGIN * limit_mib}
+    if not fit:
+        return None
+    width, need = max(fit.items())
+    beyond, its_need = min((w, n) for w, n in needs.items() if w > width)
+    exponent = math.log(its_need / need) / math.log(beyond / width)
+    if exponent <= 0:
+        return width
+    return max(width, round_width(width * (MARGIN * limit_mib / need) ** (1 / exponent)))
+
+
+def round_width(width: float) -> int:
+    """Round down to two digits.
+
+    >>> round_width(699.05)
+    690
+    """
+    unit: int = 10 ** max(0, math.floor(math.log10(max(1.0, width))) - 1)
+    return int(width // unit) * unit
+
+
+def too_large(cost: Cost, limit_mib: float, name: str = "", largest: int | None = None) -> str:
+    """Say that a task does not fit into the limit of memory, and what would.
+
+    >>> from kbench.records import Estimate
     >>> cost = Cost(Estimate(41_984, 39_000, 45_000))
-    >>> too_large(cost, 4096, 20_000)
-    'needs 41 GiB, the limit is 4 GiB; n_components up to about 1,700 should fit'
+    >>> too_large(cost, 4096, "n_components", 2000)
+    'needs 41 GiB, the limit is 4 GiB; n_components up to about 2,000 should fit'
     """
     least = "at least " if cost.is_least else ""
     need, limit = map(format_memory, (cost.memory_mib.value, limit_mib))
-    largest = (width or 0) * MARGIN * limit_mib / cost.memory_mib.high
-    unit = 10 ** max(0, math.floor(math.log10(max(1.0, largest))) - 1)
-    advice = f"; {WIDTH} up to about {int(largest // unit) * unit:,} should fit"
-    return f"needs {least}{need}, the limit is {limit}{advice if largest >= 1 else ''}"
+    advice = "" if largest is None else f"; {name} up to about {largest:,} should fit"
+    return f"needs {least}{need}, the limit is {limit}{advice}"
 
 
 def too_long(seconds: Estimate, timeout_s: float, protocol: Protocol) -> str:

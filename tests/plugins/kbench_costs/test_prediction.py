@@ -125,10 +125,25 @@ def test_the_rows_that_need_an_amount():
     assert cost.rows_that_need(trials(), 1e9, 400_000) == 400_000
 
 
+def test_the_largest_width_is_approached_from_above():
+    needs = {20_000: 41.0}
+
+    def need(width):
+        return 0.5 + width / 500 + (width / 10_000) ** 2
+
+    while (width := cost.next_width(needs, 4.0)) is not None:
+        needs[width] = need(width)
+        assert len(needs) < 5
+    largest = cost.largest_width(needs, 4.0)
+    assert 0.85 * 4.0 < need(largest) <= 4.0
+    assert cost.largest_width({20_000: 41.0}, 4.0) is None
+    assert cost.next_width({1: 41.0}, 4.0) is None
+
+
 def test_a_refusal_says_what_would_fit():
     known = cost.predict([Trial(1000, False, "out_of_memory", 1.0, 4096.0)], 10_250)
-    assert cost.too_large(known, 4096.0, 20_000) == (
-        "needs at least 41 GiB, the limit is 4 GiB; n_components up to about 1,800 should fit"
+    assert cost.too_large(known, 4096.0, "n_components", 2000) == (
+        "needs at least 41 GiB, the limit is 4 GiB; n_components up to about 2,000 should fit"
     )
     assert cost.too_large(known, 512.0) == "needs at least 41 GiB, the limit is 512 MiB"
 
