@@ -71,7 +71,7 @@ class Scale:
         Rows of weight 0 do not count. Raises DatasetError if all targets are equal.
 
         >>> Scale.fit(np.array([1.0, 3.0]), "regression")
-        Scale(mean=2.0, sd=1.0)
+        Scale(mean=2.0, sd=1.0, log=None)
         """
         if task == "classification":
             return cls()

@@ -5,5 +5,5 @@
     costs         trials in sandboxes, and what they say of a cell
     trials        cells that are worth trials, samples of rows, costs that results show
     prediction    memory and time on all rows, from trials on fewer
-    errors        predictions beside what was measured
+    errors        predictions and what was measured
 """

@@ -248,7 +248,7 @@ class _Costs:
         return any(trial.status == "out_of_memory" for trial in subject.trials)
 
     def _try_rows(self, subject: _Subject, n_rows: int | None) -> None:
-        """Make one more trial, unless it is known what one on fewer rows needs."""
+        """Make one more trial, unless one on fewer rows gave the answer."""
         most = max(trial.n_rows for trial in subject.trials)
         if n_rows is not None and n_rows > most:
             self._trial(subject, min(n_rows, subject.samples.n_rows))

@@ -100,6 +100,6 @@ def test_predictions_are_bounded_together(honest):
 
 
 def test_the_bounds_grow_with_the_file_up_to_the_largest():
-    small, large = Bounds(12_000), Bounds(1 << 30)
+    small, large = Bounds(12_000), Bounds(2 << 30)
     assert small.unpacked < 12 << 20
-    assert (large.unpacked, large.predictions) == (1 << 30, 1 << 30)
+    assert (large.unpacked, large.predictions) == (2 << 30, 2 << 30)

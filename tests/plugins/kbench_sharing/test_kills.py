@@ -35,7 +35,7 @@ def test_add(moment, bundle, own_state):
 
 
 @pytest.mark.parametrize("n", [1, 3, N_CELLS])
-@pytest.mark.parametrize("moment", ["replace", "rename"])
+@pytest.mark.parametrize("moment", ["write_bytes", "rename"])
 def test_publish(moment, n, bundle, tmp_path):
     repo = tmp_path / "repo"
     killed_at(lambda: repository.publish(bundle, repo), Path, moment, n)
