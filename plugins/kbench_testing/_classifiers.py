@@ -6,12 +6,12 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.features import predict_all, validate_labels
-from kbench_testing._subject import Subject, blobs, is_poor, most_classes, named_error
+from kbench_testing._subject import Subject, blobs, is_poor, most_classes, sample
 
 
 def check_labels(subject: Subject) -> None:
     """Predictions are labels of the kind that `fit` was given."""
-    X, y = blobs(most_classes(subject))
+    X, y = sample(subject)
     for names in (np.array([3, 7, 11]), np.array(["ash", "beech", "oak"])):
         labels = names[y]
         predicted = subject.output(subject.fitted(X, labels), X)
@@ -22,22 +22,11 @@ def check_labels(subject: Subject) -> None:
 
 def check_probabilities(subject: Subject) -> None:
     """Probabilities sum to 1 in each row; decision values are finite."""
-    X, y = blobs(most_classes(subject))
+    X, y = sample(subject)
     fitted = subject.fitted(X, y)
     with subject.failing(kind=PluginError):
         predictions = predict_all(fitted, X, y, "classification")
         predictions.validate("classification", np.unique(y), len(y), "it")
-
-
-def check_classes(subject: Subject) -> None:
-    """`classes_` holds the labels, sorted."""
-    X, y = blobs(most_classes(subject))
-    classes = getattr(subject.fitted(X, y), "classes_", None)
-    subject.fail_if(
-        classes is None or not np.array_equal(np.asarray(classes), np.unique(y)),
-        f"classes_ is {'missing' if classes is None else classes} after a fit with labels "
-        f"{np.unique(y).tolist()}; set self.classes_ = numpy.unique(y) in fit",
-    )
 
 
 def check_scheme(subject: Subject) -> None:
@@ -68,26 +57,3 @@ def check_better_than_majority(subject: Subject) -> None:
             f"{majority:.0%}); check signs, the intercept and the loss (a learner that is "
             "meant to be poor has the tag classifier_tags.poor_score)",
         )
-
-
-def check_one_class(subject: Subject) -> None:
-    """Training labels of a single class raise a ValueError."""
-    X, y = blobs(2)
-    y = np.zeros_like(y)
-    try:
-        predicted = subject.output(subject.fitted(X, y), X)
-    except ValueError as error:
-        if "class" in str(error) or "label" in str(error):
-            return
-        raise subject.fail(
-            f"rejects a single class with {named_error(error)}; say that there is one class"
-        ) from error
-    except Exception as error:
-        raise subject.fail(
-            f"fails on a single class with {named_error(error)}; raise a ValueError that says so"
-        ) from error
-    subject.fail_if(
-        not np.array_equal(predicted, y),
-        "was fitted on a single class and predicts another; raise a ValueError in fit",
-    )
-    subject.warn("accepts a single class; raise a ValueError in fit")

@@ -7,16 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from kbench.features import LinearModels, Sample, Sums, Targets, is_number, labels
-from kbench.messages import did_you_mean
-from kbench_testing._subject import (
-    Estimator,
-    Subject,
-    blobs,
-    linear,
-    most_classes,
-    noise,
-    standardise,
-)
+from kbench_testing._subject import Estimator, Subject, noise, sample
 
 MAX_PASSES = 1000
 """Passes over a small set after which a fit should be done."""
@@ -38,24 +29,16 @@ def check_kernelized(subject: Subject) -> None:
 
 def check_path(subject: Subject) -> None:
     """`fit_path` gives the estimators that separate fits give, in order."""
-    name, allowed = subject.record.path, subject.parameters()
-    if allowed is not None and name not in allowed:
-        raise subject.fail(
-            f"has the path {name!r}, which is not a parameter{did_you_mean(name, allowed)}"
-        )
+    name = subject.record.path
+    subject.fail_unless_parameter(name, "has the path")
     estimator = subject.build()
     subject.fail_if(
         not callable(getattr(estimator, "fit_path", None)),
         f"has the path {name!r} and no method fit_path(X, y, values); implement it, or remove path",
     )
-    values, (X, y) = _path_values(subject), _data(subject)
-    along = _in_order(subject, "fit_path", estimator.fit_path(X.copy(), y.copy(), values), values)
-    for value, fitted in zip(values, along, strict=True):
-        agreeing = _agreement(subject, subject.fitted(X, y, **{name: value}), fitted, X, y)
-        subject.fail_if(
-            agreeing < MIN_AGREEMENT,
-            f"fit_path and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}",
-        )
+    X, y = sample(subject)
+    along = estimator.fit_path(X.copy(), y.copy(), _path_values(subject))
+    _compare(subject, "fit_path", along, X, y, "each fit must end where fit alone ends")
 
 
 def check_sums(subject: Subject) -> None:
@@ -63,17 +46,13 @@ def check_sums(subject: Subject) -> None:
     estimator = subject.build()
     if not callable(getattr(estimator, "fit_sums", None)):
         return
-    name, values, (X, y) = subject.record.path, _path_values(subject), _data(subject)
+    X, y = sample(subject)
     X += np.arange(X.shape[1])  # the intercept matters
-    y = standardise(y) if subject.task == "regression" else 2 * y + 3
-    fits = estimator.fit_sums(_make_sums(X, y, subject), values)
-    for value, fitted in zip(values, _in_order(subject, "fit_sums", fits, values), strict=True):
-        agreeing = _agreement(subject, subject.fitted(X, y, **{name: value}), fitted, X, y)
-        subject.fail_if(
-            agreeing < MIN_AGREEMENT,
-            f"fit_sums and fit disagree on {1 - agreeing:.0%} of the rows at {name}={value!r}; "
-            "centre by sums.mean and sums.target_mean, and weigh the penalty as fit does",
-        )
+    if subject.task == "classification":
+        y = 2 * y + 3
+    fits = estimator.fit_sums(_make_sums(X, y, subject), _path_values(subject))
+    advice = "centre by sums.mean and sums.target_mean, and weigh the penalty as fit does"
+    for _, fitted in _compare(subject, "fit_sums", fits, X, y, advice):
         _check_linear(subject, "fit_sums", fitted, X)
 
 
@@ -93,28 +72,27 @@ def check_passes(subject: Subject) -> None:
     estimator = subject.build()
     if not callable(getattr(estimator, "begin_fit", None)) or subject.task == "regression":
         return
-    name, values, (X, codes) = subject.record.path, _path_values(subject), _data(subject)
+    X, codes = sample(subject)
     X += 0.1 * np.random.default_rng(1).standard_normal(X.shape)  # a fit on a sample differs
     y = 2 * codes + 3
     in_order = np.array_split(np.arange(len(y)), 3)
     backwards = np.array_split(np.arange(len(y))[::-1], 11)
-    fits = _in_passes(subject, X, y, values, in_order)
+    fits = _in_passes(subject, X, y, in_order)
     for blocks, dtype in ((backwards, "float64"), (in_order, "float32")):
-        other = _in_passes(subject, X, y, values, blocks, dtype)
+        other = _in_passes(subject, X, y, blocks, dtype)
         subject.fail_if(
             not _is_close(fits, other, X),
             f"begin_fit gives something else from {len(blocks)} blocks in {dtype} than from "
             "3 in float64; a step must come after a whole pass, of sums over its blocks",
         )
-    for value, fitted in zip(values, fits, strict=True):
-        alone = subject.fitted(X, y, **{name: value})
-        agreeing = _agreement(subject, alone, fitted, X, y)
-        is_close = not hasattr(alone, "coef_") or _is_close([alone], [fitted], X)
+    advice = (
+        "give labels as sample.classes has them, take as many passes as are needed, and sum the "
+        "loss over all rows"
+    )
+    for alone, fitted in _compare(subject, "begin_fit", fits, X, y, advice):
         subject.fail_if(
-            agreeing < MIN_AGREEMENT or not is_close,
-            f"begin_fit and fit disagree at {name}={value!r}, on {1 - agreeing:.0%} of the "
-            "rows in the class; give labels as sample.classes has them, take as many passes "
-            "as are needed, and sum the loss over all rows",
+            hasattr(alone, "coef_") and not _is_close([alone], [fitted], X),
+            f"begin_fit and fit give other coefficients; {advice}",
         )
         _check_linear(subject, "begin_fit", fitted, X)
 
@@ -123,16 +101,14 @@ def _in_passes(
     subject: Subject,
     X: np.ndarray,
     y: np.ndarray,
-    values: list[float],
     blocks: list[np.ndarray],
     dtype: str = "float64",
 ) -> list[Estimator]:
     """Fit in passes over blocks, as a search does, and return the estimators."""
     classes, codes = np.unique(y, return_inverse=True)
-    drawn = np.unique(codes, return_index=True)[1]
-    drawn = np.union1d(drawn, np.arange(0, len(y), 4))
-    sample = Sample(X[drawn].copy(), codes[drawn].copy(), classes, np.bincount(codes))
-    fit = subject.build().begin_fit(sample, list(values))
+    rows = np.union1d(np.unique(codes, return_index=True)[1], np.arange(0, len(y), 4))
+    drawn = Sample(X[rows].copy(), codes[rows].copy(), classes, np.bincount(codes))
+    fit = subject.build().begin_fit(drawn, _path_values(subject))
     lacking = [name for name in _OF_PASSES if not hasattr(fit, name)]
     subject.fail_if(
         lacking,
@@ -159,11 +135,7 @@ def _in_passes(
         )
     if not 0 <= fit.nbytes < np.inf:
         raise subject.fail(f"nbytes must be a number of bytes, got {fit.nbytes!r}")
-    return _in_order(subject, "begin_fit", fit.estimators(), values)
-
-
-def _data(subject: Subject) -> tuple[np.ndarray, np.ndarray]:
-    return linear() if subject.task == "regression" else blobs(most_classes(subject))
+    return _in_order(subject, "begin_fit", fit.estimators())
 
 
 def _path_values(subject: Subject) -> list[float]:
@@ -175,11 +147,9 @@ def _path_values(subject: Subject) -> list[float]:
     return [values[-1], values[0]]
 
 
-def _in_order(
-    subject: Subject, how: str, fits: Iterable[Estimator], values: list[float]
-) -> list[Estimator]:
+def _in_order(subject: Subject, how: str, fits: Iterable[Estimator]) -> list[Estimator]:
     """Return the estimators of a path, which have its values in order."""
-    name, estimators = subject.record.path, list(fits)
+    name, values, estimators = subject.record.path, _path_values(subject), list(fits)
     params = [fitted.get_params()[name] for fitted in estimators]
     subject.fail_if(
         params != values,
@@ -189,12 +159,23 @@ def _in_order(
     return estimators
 
 
-def _agreement(subject: Subject, one: object, other: object, X: np.ndarray, y: np.ndarray) -> float:
-    """Return the share of the rows for which two estimators predict the same."""
-    first, second = subject.output(one, X), subject.output(other, X)
-    if subject.task == "regression":
-        return float(np.mean(np.abs(first - second) <= 1e-3 * y.std()))
-    return float(np.mean(first == second))
+def _compare(
+    subject: Subject, how: str, fits: Iterable[Estimator], X: np.ndarray, y: np.ndarray, advice: str
+) -> list[tuple[Estimator, Estimator]]:
+    """Return fits on the rows and the estimators of a path, which predict the same."""
+    name, pairs = subject.record.path, []
+    for value, fitted in zip(_path_values(subject), _in_order(subject, how, fits), strict=True):
+        alone = subject.fitted(X, y, **{name: value})
+        first, second = subject.output(alone, X), subject.output(fitted, X)
+        is_regression = subject.task == "regression"
+        equal = np.abs(first - second) <= 1e-3 * y.std() if is_regression else first == second
+        subject.fail_if(
+            np.mean(equal) < MIN_AGREEMENT,
+            f"{how} and fit disagree on {1 - np.mean(equal):.0%} of the rows at {name}={value!r}; "
+            f"{advice}",
+        )
+        pairs.append((alone, fitted))
+    return pairs
 
 
 def _check_linear(subject: Subject, how: str, fitted: Estimator, X: np.ndarray) -> None:
@@ -221,15 +202,9 @@ def _is_close(some: list[Estimator], rest: list[Estimator], X: np.ndarray) -> bo
 
 def check_simpler(subject: Subject) -> None:
     """`simpler` orders the values of numeric parameters, the simpler model fitting noise worse."""
-    simpler = subject.record.simpler
     how = 'set simpler={"C": "smaller"}, or "larger", for each parameter that regularises'
-    allowed = subject.parameters()
-    for name, direction in simpler.items():
-        if allowed is not None and name not in allowed:
-            raise subject.fail(
-                f"simpler names {name!r}, which is not a parameter"
-                f"{did_you_mean(str(name), allowed)}"
-            )
+    for name, direction in subject.record.simpler.items():
+        subject.fail_unless_parameter(name, "simpler names")
         if direction not in ("smaller", "larger"):
             raise subject.fail(f"simpler says {direction!r} of {name!r}; {how}")
         values = list(subject.record.grid.get(name, ()))

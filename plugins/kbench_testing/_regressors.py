@@ -6,21 +6,15 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.features import predict_all, validate_numbers
-from kbench_testing._subject import Subject, is_poor, linear, quiet, standardise
+from kbench_testing._subject import Subject, is_poor, quiet, sample
 
 _NORMAL_90 = 1.645
 _MIN_EXPLAINED = 0.4
 
 
-def _data(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return inputs and linear targets with normal noise, standardised as kbench does."""
-    X, y = linear(seed=seed)
-    return X, standardise(y)
-
-
 def check_numbers(subject: Subject) -> None:
     """Predictions are finite numbers, one per row, and not a column."""
-    X, y = _data(0)
+    X, y = sample(subject)
     predicted = subject.output(subject.fitted(X, y), X)
     with subject.failing("{error}; return a one-dimensional array of floats", PluginError):
         validate_numbers(predicted, len(y), "predict")
@@ -29,7 +23,7 @@ def check_numbers(subject: Subject) -> None:
 def check_better_than_mean(subject: Subject) -> None:
     """Errors on a linear problem are smaller than those of the mean."""
     subject.skip_if(is_poor(subject), "tagged poor_score")
-    (X, y), (X_new, y_new) = _data(0), _data(1)
+    (X, y), (X_new, y_new) = sample(subject), sample(subject, seed=1)
     explained = _explain(subject, subject.output(subject.fitted(X, y), X_new), y_new)
     subject.fail_if(
         not explained > _MIN_EXPLAINED,
@@ -42,7 +36,7 @@ def check_better_than_mean(subject: Subject) -> None:
 
 def check_distribution(subject: Subject) -> None:
     """With `return_std`, standard deviations are positive and intervals cover normal noise."""
-    (X, y), (X_new, y_new) = _data(0), _data(1)
+    (X, y), (X_new, y_new) = sample(subject), sample(subject, seed=1)
     fitted = subject.fitted(X, y)
     alone = subject.output(fitted, X_new)
     explained = _explain(subject, alone, y_new)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import importlib
 import importlib.util
+import textwrap
 import unittest
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -193,6 +194,13 @@ class Subject:
         """Return the parameters of what makes the component, or None if it takes any."""
         return read_parameters(self._make)
 
+    def fail_unless_parameter(self, name: str, where: str) -> None:
+        """Raise the error of `fail` if a declaration names no parameter."""
+        allowed = self.parameters()
+        if allowed is not None and name not in allowed:
+            hint = did_you_mean(str(name), allowed)
+            raise self.fail(f"{where} {name!r}, which is not a parameter{hint}")
+
     @property
     def _make(self) -> Any:
         """What makes the component: a loader, or the estimator of the task."""
@@ -329,6 +337,17 @@ def most_classes(subject: Subject) -> int:
     return 3 if tags is None or tags.multi_class else 2
 
 
+def sample(subject: Subject, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return inputs that suit an estimator, and targets that they determine."""
+    if not subject.is_learner:
+        X = inputs(subject.record.requires, seed=seed)
+        return X, targets(X, subject.task)
+    if subject.task == "classification":
+        return blobs(most_classes(subject), seed)
+    X, y = linear(seed=seed)
+    return X, standardise(y)
+
+
 def is_poor(subject: Subject) -> bool:
     """Whether a learner has scikit-learn's tag that it is meant to be poor."""
     tags = read_tags(subject.build())
@@ -337,8 +356,8 @@ def is_poor(subject: Subject) -> bool:
 
 
 def named_error(error: BaseException) -> str:
-    """Return an exception as one line."""
-    return f"{type(error).__name__}: {error}".splitlines()[0]
+    """Return the beginning of an exception as one line."""
+    return textwrap.shorten(f"{type(error).__name__}: {error}", 300)
 
 
 Named = ModuleType | Plugin | str

@@ -291,10 +291,7 @@ LEARNER_DEFECTS = {
     Positions: "check_labels",
     Unnormalised: "check_probabilities",
     Majority: "check_better_than_majority",
-    Unclassed: "check_classes",
     Unschemed: "check_scheme",
-    Crashing: "check_one_class",
-    Inventive: "check_one_class",
     Backwards: "check_path",
     Unpathed: "check_path",
     Uncentred: "check_sums",
@@ -307,8 +304,15 @@ LEARNER_DEFECTS = {
     Swapped: "check_passes",
     Greedy: "check_passes",
     Sizeless: "check_passes",
-    Scaling: "check_inputs_untouched",
-    Attached: "check_pickle_and_clone",
-    Lenient: "check_width",
-    Hasty: "check_unfitted",
+}
+
+# what scikit-learn's estimator checks catch, and a part of the message
+LEARNER_DEFECTS_OF_SKLEARN = {
+    Unclassed: "set self.classes_",
+    Crashing: "there is one class",
+    Inventive: "there is one class",
+    Scaling: "do not write into inputs",
+    Attached: "keep no lambdas",
+    Lenient: "call validate_data",
+    Hasty: "check_is_fitted",
 }

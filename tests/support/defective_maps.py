@@ -214,15 +214,9 @@ MAP_DEFECTS = {
     Ordered: "check_rows_are_independent",
     Careless: "check_determinism",
     Seedless: "check_determinism",
-    Rude: "check_inputs_untouched",
     Double: "check_float32",
     Loose: "check_sparse",
-    Baffled: "check_sparse",
-    Unpicklable: "check_pickle_and_clone",
-    Forgetful: "check_pickle_and_clone",
-    Meddling: "check_pickle_and_clone",
-    Permissive: "check_width",
-    Misnamed: "check_feature_names",
+    Misnamed: "check_set_output",
     Stripped: "check_set_output",
     Impatient: "check_unfitted",
     Nosy: "check_learns_nothing_from_y",
@@ -230,4 +224,14 @@ MAP_DEFECTS = {
     Unscaled: "check_gram_error",
     Steep: "check_input_gradient",
     Flat: "check_input_gradient",
+}
+
+# what scikit-learn's estimator checks catch, and a part of the message
+MAP_DEFECTS_OF_SKLEARN = {
+    Rude: "do not write into inputs",
+    Baffled: "check_estimator_sparse_array",
+    Unpicklable: "keep no lambdas",
+    Forgetful: "let __getstate__ return all fitted attributes",
+    Meddling: "let __init__ only store each parameter",
+    Permissive: "call validate_data",
 }

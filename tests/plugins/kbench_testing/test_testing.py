@@ -13,7 +13,7 @@ from tests.support.conformance import failures, map_plugin
 from tests.support.defective_datasets import DATASET_DEFECTS, dataset
 from tests.support.defective_kernels import KERNEL_DEFECTS
 from tests.support.defective_learners import LEARNER_DEFECTS, Centroids
-from tests.support.defective_maps import MAP_DEFECTS, Careless, Centred, Leaking, Rude
+from tests.support.defective_maps import MAP_DEFECTS, Careless, Centred, Leaking
 from tests.support.defective_regressors import REGRESSOR_DEFECTS
 
 
@@ -93,7 +93,7 @@ def test_pytest_gets_one_case_per_component_and_check():
 def test_a_failure_says_what_to_do(plugin_of):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for make in (Centred, Careless, Rude, Leaking):
+        for make in (Centred, Careless, Leaking):
             (message,) = failures(map_plugin(plugin_of, make)).values()
             assert ";" in message or "," in message
 

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from kbench_testing import components, run
-from tests.support.conformance import failures, learner_plugin
-from tests.support.defective_learners import LEARNER_DEFECTS, Centroids, Indicators, Streamed
+from tests.support.conformance import failures, learner_plugin, sklearn_failure
+from tests.support.defective_learners import (
+    LEARNER_DEFECTS,
+    LEARNER_DEFECTS_OF_SKLEARN,
+    Centroids,
+    Indicators,
+    Streamed,
+)
 
 
 @pytest.mark.parametrize("make", [Centroids, Indicators, Streamed])
@@ -18,6 +24,11 @@ def test_a_good_learner_passes_everything(plugin_of, make):
 def test_a_defect_of_a_learner_is_caught_by_its_check(plugin_of, make):
     found = failures(learner_plugin(plugin_of, make))
     assert list(found) == [LEARNER_DEFECTS[make]], found
+
+
+@pytest.mark.parametrize("make", LEARNER_DEFECTS_OF_SKLEARN, ids=lambda make: make.__name__)
+def test_a_defect_of_a_learner_that_scikit_learn_finds_is_explained(plugin_of, make):
+    assert LEARNER_DEFECTS_OF_SKLEARN[make] in sklearn_failure(learner_plugin(plugin_of, make))
 
 
 def test_a_random_learner_is_caught(plugin_of):

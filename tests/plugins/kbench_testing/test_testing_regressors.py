@@ -8,10 +8,16 @@ from sklearn.dummy import DummyRegressor
 
 from kbench import FeatureMap, Learner
 from kbench_testing import components, run
-from tests.support.conformance import failures
+from tests.support.conformance import failures, sklearn_failure
 from tests.support.defective_learners import Centroids
 from tests.support.defective_maps import Fourier
-from tests.support.defective_regressors import REGRESSOR_DEFECTS, Line, Summed, Texts
+from tests.support.defective_regressors import (
+    REGRESSOR_DEFECTS,
+    REGRESSOR_DEFECTS_OF_SKLEARN,
+    Line,
+    Summed,
+    Texts,
+)
 
 
 class Supervised(Fourier):
@@ -40,13 +46,19 @@ def test_a_good_regressor_passes_everything(plugin_of, make):
         "check_sums",
         "check_simpler",
     }
-    assert not checks & {"check_labels", "check_classes"}
+    assert not checks & {"check_labels", "check_probabilities"}
 
 
 @pytest.mark.parametrize("make", REGRESSOR_DEFECTS, ids=lambda make: make.__name__)
 def test_a_defect_of_a_regressor_is_caught_by_its_check(plugin_of, make):
     found = failures(plugin(plugin_of, regressor=make))
     assert list(found) == [REGRESSOR_DEFECTS[make]], found
+
+
+@pytest.mark.parametrize("make", REGRESSOR_DEFECTS_OF_SKLEARN, ids=lambda make: make.__name__)
+def test_a_defect_of_a_regressor_that_scikit_learn_finds_is_explained(plugin_of, make):
+    message = sklearn_failure(plugin(plugin_of, regressor=make))
+    assert REGRESSOR_DEFECTS_OF_SKLEARN[make] in message
 
 
 def test_texts_fail_one_check(plugin_of):
