@@ -87,8 +87,8 @@ def check_sklearn(subject: Subject) -> None:
     if read_tags(estimator).non_deterministic:
         expected["check_classifiers_train"] = "tagged non_deterministic"
     # an object without tags or parameters cannot be checked at all
-    advice = "is not a scikit-learn estimator: {error}; derive it from BaseEstimator"
-    with subject.failing(advice, TypeError), quiet():
+    no_estimator = "is not a scikit-learn estimator: {error}; derive it from BaseEstimator"
+    with subject.failing(no_estimator, TypeError), quiet():
         outcomes = check_estimator(
             estimator, on_fail=None, on_skip=None, expected_failed_checks=expected
         )
@@ -98,9 +98,9 @@ def check_sklearn(subject: Subject) -> None:
         f"\n  {checks[0]}{f' and {len(checks) - 1} more' * (len(checks) > 1)}: {error}"
         for error, checks in by_error.items()
     )
-    advised = "; ".join(text for part, text in _ADVICE.items() if part in lines)
+    advice = "".join(f"{text}; " for part, text in _ADVICE.items() if part in lines)
     subject.fail_if(
         failed,
-        f"{len(failed)} of scikit-learn's estimator checks failed (each is explained in "
-        f"scikit-learn's guide on developing estimators); {advised}:{lines}",
+        f"{len(failed)} of scikit-learn's estimator checks failed; {advice}each is explained in "
+        f"scikit-learn's guide on developing estimators:{lines}",
     )

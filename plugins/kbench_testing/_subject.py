@@ -133,8 +133,8 @@ class Subject:
     Parameters
     ----------
     kind : str
-        "feature map", "kernel", "learner", "dataset", "suite", "figure",
-        "dashboard", "feature", or "plugin" for the plugin itself.
+        "feature map", "kernel", "learner", "dataset", "metric", "suite", "figure",
+        "feature", or "plugin" for the plugin itself.
     name : str
         Its name in suite files.
     record : object
@@ -357,7 +357,7 @@ def is_poor(subject: Subject) -> bool:
 
 def named_error(error: BaseException) -> str:
     """Return the beginning of an exception as one line."""
-    return textwrap.shorten(f"{type(error).__name__}: {error}", 300)
+    return textwrap.shorten(f"{type(error).__name__}: {error}", 240)
 
 
 Named = ModuleType | Plugin | str
