@@ -16,7 +16,6 @@ from kbench.errors import KbenchError, PluginError, SuiteError
 from kbench.features import build, importable, list_plugins
 from kbench.records import Cell, TaskType
 from kbench_testing import (
-    _classifiers,
     _datasets,
     _estimators,
     _feature_maps,
@@ -24,7 +23,7 @@ from kbench_testing import (
     _kernels,
     _learners,
     _metrics,
-    _regressors,
+    _predictions,
 )
 from kbench_testing._subject import (
     ConformanceWarning,
@@ -99,7 +98,7 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
     "plugin": (check_loads,),
     "feature map": _checks_in(_feature_maps, _estimators),
     "kernel": _checks_in(_kernels),
-    "learner": _checks_in(_classifiers, _regressors, _learners, _estimators),
+    "learner": _checks_in(_predictions, _learners, _estimators),
     "dataset": _checks_in(_datasets),
     "metric": _checks_in(_metrics),
     "suite": (check_suite,),
@@ -109,8 +108,13 @@ CHECKS: Mapping[str, tuple[Check, ...]] = {
 """All checks, by the kind of component."""
 
 _OF_TASK: Mapping[Check, TaskType] = {
-    **dict.fromkeys(_checks_in(_classifiers), "classification"),
-    **dict.fromkeys(_checks_in(_regressors), "regression"),
+    _predictions.check_labels: "classification",
+    _predictions.check_probabilities: "classification",
+    _predictions.check_scheme: "classification",
+    _predictions.check_better_than_majority: "classification",
+    _predictions.check_numbers: "regression",
+    _predictions.check_better_than_mean: "regression",
+    _predictions.check_distribution: "regression",
 }
 
 # checks of optional declarations
