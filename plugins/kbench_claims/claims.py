@@ -116,9 +116,7 @@ class Claims:
     @property
     def n_map_seeds(self) -> int:
         """The maximum number of seeds of the map over which the score of a split is a mean."""
-        return int(
-            max((row.metrics.get("n_map_seeds", 1.0) for row in self.data.rows), default=1.0)
-        )
+        return int(max([1.0, *(row.metrics.get("n_map_seeds", 1.0) for row in self.data.rows)]))
 
     @cached_property
     def components(self) -> Components | None:
@@ -137,20 +135,18 @@ class Claims:
     @cached_property
     def contests(self) -> list[Contest]:
         """The two best methods of each dataset, and on how many splits they would differ."""
-        metric, contests_ = self.data.scores.metric, []
+        metric = self.data.scores.metric
+        by_dataset = group_values(
+            (row.dataset, row)
+            for row in self.data.rows
+            if row.is_complete and row.value(metric.name) is not None and row.family != BASELINE
+        )
+        contests = []
         for dataset in dict.fromkeys(row.dataset for row in self.data.rows):
-            rows = [
-                row
-                for row in self.data.rows
-                if row.dataset == dataset
-                and row.is_complete
-                and row.value(metric.name) is not None
-                and row.family != BASELINE
-            ]
+            rows = by_dataset.get(dataset, [])
             rows.sort(key=lambda row: -metric.gain(row.metrics[metric.name]))
-            if len(rows) > 1:
-                contests_.append(self.contest(rows[0], rows[1]))
-        return contests_
+            contests += [self.contest(*rows[:2])] if len(rows) > 1 else []
+        return contests
 
     def contest(self, first: Row, second: Row) -> Contest:
         """Say on how many splits of a dataset two rows would differ significantly."""
@@ -181,11 +177,9 @@ class Claims:
         choices = []
         for method, rows in by_method.items():
             metric = rows[0].searched
-            assert metric is not None
-            if len({row.searched for row in rows}) > 1 or (metric.in_units and len(rows) > 1):
-                continue
-            means = [float(np.mean([row.metrics[name] for row in rows])) for name in names]
-            choices.append(Choice(method, metric, len(rows), *means))
+            if metric is not None and not _differ(rows):
+                means = [float(np.mean([row.metrics[name] for row in rows])) for name in names]
+                choices.append(Choice(method, metric, len(rows), *means))
         return choices
 
     @cached_property
@@ -199,9 +193,7 @@ class Claims:
         for method in self.data.scores.methods:
             rows = [by_labels[dataset, *method] for dataset in self.data.scores.datasets]
             metric = rows[0].searched if rows else None
-            if metric is None or not all(row.budget_curve for row in rows):
-                continue
-            if len({row.searched for row in rows}) > 1 or (metric.in_units and len(rows) > 1):
+            if metric is None or not all(row.budget_curve for row in rows) or _differ(rows):
                 continue
             curve = mean_curve([row.budget_curve for row in rows])
             outer = [row.value(metric.name) for row in rows]
@@ -240,13 +232,14 @@ class Claims:
         for other in rows:
             if other.value(self.data.scores.metric.name) is None:
                 continue
-            if other.family == BASELINE and self._is_worse(row, other):
-                entries.append(Warned("baseline", row.method, row.dataset, other.method))
             same_learner = other.family == INPUTS and other.learner == row.learner
-            if is_map and same_learner and self._is_worse(row, other):
-                entries.append(Warned("identity", row.method, row.dataset, other.method))
-            if is_map and other.family == KERNEL and self._is_pointless(row, other):
-                entries.append(Warned("kernel", row.method, row.dataset, other.method))
+            for kind, applies, is_bad in (
+                ("baseline", other.family == BASELINE, self._is_worse),
+                ("identity", is_map and same_learner, self._is_worse),
+                ("kernel", is_map and other.family == KERNEL, self._is_pointless),
+            ):
+                if applies and is_bad(row, other):
+                    entries.append(Warned(kind, row.method, row.dataset, other.method))
         return entries
 
     def _is_worse(self, row: Row, other: Row) -> bool:
@@ -264,8 +257,14 @@ class Claims:
         ours, theirs = row.metrics.get("fit_time_s"), other.metrics.get("fit_time_s")
         if ours is None or theirs is None or ours <= theirs:
             return False
-        gains = [metric.gain(each.metrics[metric.name]) for each in (row, other)]
-        return bool(gains[0] <= gains[1])
+        ours, theirs = (metric.gain(each.metrics[metric.name]) for each in (row, other))
+        return bool(ours <= theirs)
+
+
+def _differ(rows: Sequence[Row]) -> bool:
+    """Whether the searches of some datasets have no common metric or unit."""
+    metrics = {row.searched for row in rows}
+    return len(metrics) > 1 or (len(rows) > 1 and any(each and each.in_units for each in metrics))
 
 
 def _inputs(rows: Sequence[Row]) -> set[str]:

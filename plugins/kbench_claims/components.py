@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -90,10 +91,8 @@ def components(tables: Sequence[Array]) -> Components:
     within = [_within(table) for table in means]
     residual = float(np.mean([each.residual for each in within]))
     splits = float(np.mean([each.splits for each in within]))
-    by_method: tuple[float, ...] = ()
-    if k > 2:
-        of_methods = np.mean([each.by_method for each in within], axis=0) - left_in_means
-        by_method = tuple(float(value) for value in of_methods)
+    of_methods = np.mean([each.by_method for each in within], axis=0) - left_in_means
+    by_method = tuple(map(float, of_methods)) if k > 2 else ()
     datasets = interaction = None
     if (n := len(means)) > 1:
         # the parts of the splits' variances that are left in the means over splits
@@ -107,7 +106,7 @@ def components(tables: Sequence[Array]) -> Components:
         datasets = float(row_means.var(ddof=1)) - between / k - left_all
     of_seeds = None if seeds is None else float(seeds.mean())
     own = residual - float(np.mean(left_in_means))
-    by_seed = () if seeds is None else tuple(float(value) for value in seeds)
+    by_seed = () if seeds is None else tuple(map(float, seeds))
     return Components(datasets, interaction, splits, own, of_seeds, by_method, by_seed)
 
 
@@ -177,8 +176,4 @@ def splits_needed(
 
     if not shows(most):
         return None
-    low, high = 1, most  # shows(high), and not shows(low)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if shows(middle) else (middle, high)
-    return high
+    return bisect_left(range(most), True, lo=2, key=shows)

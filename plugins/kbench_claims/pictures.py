@@ -55,19 +55,16 @@ def scatter(agreement: Agreement) -> str:
         element("path", d=f"M{LEFT} {frame.floor:.1f}L{CHART_WIDTH - RIGHT:.1f} 16", class_="front")
     )
     for each, (theirs, ours) in zip(agreement.compared, pairs, strict=True):
-        parts.append(
-            element(
-                "circle",
-                element("title", escape(describe_value(each))),
-                cx=frame.x(theirs),
-                cy=frame.y(ours),
-                r=4.5 if each.differs else 3.0,
-                class_="dot" if each.differs else "half",
-            )
-        )
-    return document(
-        CHART_WIDTH, 380.0, parts, f"{label}: results against published values", class_="scatter"
-    )
+        radius, look = (4.5, "dot") if each.differs else (3.0, "half")
+        at = {"cx": frame.x(theirs), "cy": frame.y(ours)}
+        parts.append(_titled("circle", describe_value(each), **at, r=radius, class_=look))
+    title = f"{label}: results against published values"
+    return document(CHART_WIDTH, 380.0, parts, title, class_="scatter")
+
+
+def _titled(tag: str, title: str, **attributes: object) -> str:
+    """Return an element that shows a title at the pointer."""
+    return element(tag, element("title", escape(title)), **attributes)
 
 
 def histogram(agreement: Agreement) -> str:
@@ -87,23 +84,13 @@ def histogram(agreement: Agreement) -> str:
         left, right = frame.x(place * _BIN), frame.x((place + 1) * _BIN)
         y = frame.y(float(count))
         words = f"{plural(count, 'value')}, z from {place * _BIN:g} to {(place + 1) * _BIN:g}"
-        parts.append(
-            element(
-                "rect",
-                element("title", escape(words)),
-                x=left + 1,
-                y=y,
-                width=right - left - 2,
-                height=frame.floor - y,
-                class_="half",
-            )
-        )
+        size = {"width": right - left - 2, "height": frame.floor - y}
+        parts.append(_titled("rect", words, x=left + 1, y=y, **size, class_="half"))
     steps = [i / 10 for i in range(-50, 51)]
     curve = "L".join(f"{frame.x(step):.1f} {frame.y(normal(step)):.1f}" for step in steps)
     parts.append(element("path", d=f"M{curve}", class_="front"))
-    return document(
-        CHART_WIDTH, 380.0, parts, f"{agreement.metric}: distribution of z", class_="scatter"
-    )
+    title = f"{agreement.metric}: distribution of z"
+    return document(CHART_WIDTH, 380.0, parts, title, class_="scatter")
 
 
 def sentences(group: Agreement) -> list[str]:
@@ -179,20 +166,14 @@ def _read_metric(row: Row) -> LearnedMetric | None:
         errors = [float(value) for value in details["errors"]]
         all_names = details.get("feature_names", ())
         names = [str(all_names[j]) if 0 <= j < len(all_names) else f"x{j}" for j in columns]
-        learned = LearnedMetric(
-            row,
-            int(details["split"]),
-            int(details["round"]),
-            str(details["metric"]),
-            names,
-            matrix,
-            errors,
-        )
+        split, round_, form = int(details["split"]), int(details["round"]), str(details["metric"])
     except (KeyError, TypeError, ValueError):
         return None
     square = size > 0 and len(matrix) == size and all(len(line) == size for line in matrix)
     numbers = [*errors, *(value for line in matrix for value in line)]
-    return learned if square and learned.round > 0 and all(map(math.isfinite, numbers)) else None
+    if not square or round_ < 1 or not all(map(math.isfinite, numbers)):
+        return None
+    return LearnedMetric(row, split, round_, form, names, matrix, errors)
 
 
 def draw_metric(metric: LearnedMetric) -> str:
@@ -218,20 +199,11 @@ def _shorten(names: Sequence[str]) -> dict[str, str]:
     cut = {name: f"{name[: _LONGEST_NAME - 1]}…" for name in names}
     middle = {name: f"{name[: _LONGEST_NAME - 1 - end]}…{name[-end:]}" for name in names}
     labels: dict[str, str] = {}
-    for i, name in enumerate(dict.fromkeys(names)):
-        if len(name) <= _LONGEST_NAME:
-            labels[name] = name
-        elif _is_alone(cut, name):
-            labels[name] = cut[name]
-        elif _is_alone(middle, name):
-            labels[name] = middle[name]
-        else:
-            labels[name] = f"{cut[name][: _LONGEST_NAME - 6]}… ({i + 1})"
+    for i, name in enumerate(cut):
+        alone = [s[name] for s in (cut, middle) if list(s.values()).count(s[name]) == 1]
+        numbered = f"{cut[name][: _LONGEST_NAME - 6]}… ({i + 1})"
+        labels[name] = name if len(name) <= _LONGEST_NAME else [*alone, numbered][0]
     return labels
-
-
-def _is_alone(short: Mapping[str, str], name: str) -> bool:
-    return list(short.values()).count(short[name]) == 1
 
 
 def _bars(
@@ -244,8 +216,8 @@ def _bars(
         y = 20 + i * (_BAR + 3)
         parts.append(text(short[name], names - 5, y + 11.5, class_="label", text_anchor="end"))
         length = max(0.0, _LONG * weight / largest)
-        title = element("title", escape(f"{name}: {weight:.3g}"))
-        bar = element("rect", title, x=names, y=y, width=length, height=_BAR, fill="currentColor")
+        size = {"width": length, "height": _BAR, "fill": "currentColor"}
+        bar = _titled("rect", f"{name}: {weight:.3g}", x=names, y=y, **size)
         parts.append(element("g", bar, class_="c0"))
         parts.append(text(f"{weight:.2g}", names + length + 5, y + 11.5, class_="small"))
     return parts, names + _LONG + 48, 20 + len(weights) * (_BAR + 3) + 4
@@ -265,18 +237,13 @@ def _heat_map(
         parts.append(text(short[name], x0 + middle, y0 - 5, class_="small", transform=turn))
         for j, other in enumerate(names):
             value = matrix[i][j]
-            title = element("title", escape(f"{name}, {other}: {value:.3g}"))
-            cell = element(
-                "rect",
-                title,
-                x=x0 + j * _CELL,
-                y=y0 + i * _CELL,
-                width=_CELL - 1,
-                height=_CELL - 1,
-                fill="currentColor",
-                # the root has the unit of a slope, and shows small entries
-                fill_opacity=round(math.sqrt(abs(value) / largest), 3),
-            )
+            at = {"x": x0 + j * _CELL, "y": y0 + i * _CELL, "width": _CELL - 1, "height": _CELL - 1}
+            # the root has the unit of a slope, and shows small entries
+            look = {
+                "fill": "currentColor",
+                "fill_opacity": round(math.sqrt(abs(value) / largest), 3),
+            }
+            cell = _titled("rect", f"{name}, {other}: {value:.3g}", **at, **look)
             parts.append(element("g", cell, class_="c0" if value >= 0 else "c1"))
     size = len(names) * _CELL
     return parts, x0 + size + 4, y0 + size + 4

@@ -149,10 +149,8 @@ def published_grid(content: ReportData) -> Table:
     """Return datasets against methods, with the published values in brackets."""
     compared = beside_published(content.rows, content.published, content.metric)
     sources = list(dict.fromkeys(beside.published.source for beside in compared))
-    methods = dict.fromkeys(
-        (beside.published.feature_map, beside.published.learner) for beside in compared
-    )
-    names = make_headings(list(methods))
+    methods = [(beside.published.feature_map, beside.published.learner) for beside in compared]
+    names = make_headings(list(dict.fromkeys(methods)))
     written = _written_figures(content.published, content.metric, content.digits)
     made = [*([Column("source")] if len(sources) > 1 else []), Column("dataset")]
     for name in names.values():

@@ -240,11 +240,8 @@ def search_time(content: ReportData) -> Table:
         method: dict[str, object] = dict(zip(LABELS[1:], each.method, strict=True))
         method |= {"place": place.get(each.method), "metric": each.metric.name}
         for at, value in each.curve:
-            last = at == each.curve[-1][0]
-            ends: dict[str, float | None] = {
-                "total_s": each.total_s if last else None,
-                "outer": each.outer if last else None,
-            }
+            total_s, outer = (each.total_s, each.outer) if at == each.curve[-1][0] else (None, None)
+            ends = {"total_s": total_s, "outer": outer}
             rows.append(method | {"seconds": at, "inner": value} | ends)
     return Table("search-time", "Validation scores by search time", made, rows, by="place")
 
@@ -269,25 +266,18 @@ def warnings(content: ReportData) -> list[str]:
         counts.setdefault((each.kind, each.other), Counter())[each.method] += 1
     sentences = []
     for kind, words in _KINDS.items():
-        for (of_kind, other), by_method in counts.items():
-            if of_kind == kind:
-                beside = f" {format_method(other)}" if other else ""
-                named = [f"{format_method(method)} ({n})" for method, n in by_method.most_common()]
-                sentences.append(
-                    f"{words[:1].upper()}{words[1:]}{beside} (number of datasets): "
-                    f"{name_some(named)}."
-                )
-    few = [
-        contest.dataset
-        for contest in get_claims(content).contests
-        if contest.n_splits > 1 and not contest.is_shown
-    ]
-    if few:
+        for other, by_method in ((other, n) for (of, other), n in counts.items() if of == kind):
+            beside = f" {format_method(other)}" if other else ""
+            named = [f"{format_method(method)} ({n})" for method, n in by_method.most_common()]
+            about = f"{words[:1].upper()}{words[1:]}{beside} (number of datasets)"
+            sentences.append(f"{about}: {name_some(named)}.")
+    contests = get_claims(content).contests
+    if few := [each.dataset for each in contests if each.n_splits > 1 and not each.is_shown]:
         sentences.append(
             "The best and the second-best method do not differ significantly on "
             f"{plural(len(few), 'dataset')}: {name_some(few)}."
         )
-    if one := [contest.dataset for contest in get_claims(content).contests if contest.n_splits < 2]:
+    if one := [each.dataset for each in contests if each.n_splits < 2]:
         sentences.append(f"No test, because methods share one split only: {name_some(one)}.")
     sizes = {
         row.dataset: round(row.metrics["n_test"])

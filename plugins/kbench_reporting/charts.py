@@ -117,21 +117,13 @@ def cost_charts(content: ReportData) -> Iterator[Chart]:
 
 def growth_charts(content: ReportData) -> Iterator[Chart]:
     """Draw the fit time against the number of training rows, where sizes vary."""
-    lines = growth(content)
-    if lines:
-        looks = Styles(content.rows)
-        drawn = [
-            Line(
-                format_method(line.method),
-                line.points,
-                line.place,
-                colour=looks[line.method].colour,
-            )
-            for line in lines[:MAX_LINES]
-        ]
-        label, title = "training rows", "Fit time against training rows"
-        picture = draw_lines(drawn, label, "fit time", number, duration)
-        yield Chart(title, picture, scaling(content))
+    looks, drawn = Styles(content.rows), []
+    for line in growth(content)[:MAX_LINES]:
+        name, colour = format_method(line.method), looks[line.method].colour
+        drawn.append(Line(name, line.points, line.place, colour=colour))
+    if drawn:
+        picture = draw_lines(drawn, "training rows", "fit time", number, duration)
+        yield Chart("Fit time against training rows", picture, scaling(content))
 
 
 # -- a metric against a cost: a number per method, names where there is room
@@ -187,17 +179,15 @@ def scatter(
     ]
     front = plan.front
     # the front begins at the worst that the axis shows
-    d = f"M{points[front[0]][0]:.1f} {frame.floor:.1f}"
+    x, y = points[front[0]][0], frame.floor
+    d = f"M{x:.1f} {y:.1f}"
     # names keep clear of the points and of the line
     taken: list[Box] = [(a - _R, b - _R, a + _R, b + _R) for a, b in points]
-    before = (points[front[0]][0], frame.floor)
-    for i in front:
-        a, b = points[i]
+    for a, b in (points[i] for i in front):
         d += f"H{a:.1f}V{b:.1f}"
-        taken.append((before[0], before[1] - 1, a, before[1] + 1))
-        taken.append((a - 1, min(b, before[1]), a + 1, max(b, before[1])))
-        before = (a, b)
-    taken.append((before[0], before[1] - 1, CHART_WIDTH, before[1] + 1))
+        taken += [(x, y - 1, a, y + 1), (a - 1, min(b, y), a + 1, max(b, y))]
+        x, y = a, b
+    taken.append((x, y - 1, CHART_WIDTH, y + 1))
     parts.append(element("path", d=f"{d}H{CHART_WIDTH - RIGHT:.1f}", class_="front"))
     # the last drawn lies on top: the front, and of it the best
     best = set(front)
@@ -214,30 +204,21 @@ def scatter(
         numbers = ", ".join(str(i + 1) for i in group)
         half = max(_R, estimate_width(numbers, _NUMBER) / 2 + 3)
         style = styles[group[0]] if styles else Style()
-        parts.append(
-            element(
-                "g",
-                element("title", escape("; ".join(titles))),
-                outline(style.shape, a, b, half, _R),
-                *([outline(style.shape, a, b, half, _R, True)] if status == "undecided" else []),
-                text(numbers, a, b + 4, text_anchor="middle"),
-                *([_arrow(a, frame.floor)] if plan.below[group[0]] else []),
-                class_=f"point {status} c{style.colour}",
-                data_m=" ".join(map(str, group)),
-            )
-        )
+        drawn = [element("title", escape("; ".join(titles))), outline(style.shape, a, b, half, _R)]
+        if status == "undecided":
+            drawn.append(outline(style.shape, a, b, half, _R, True))
+        drawn.append(text(numbers, a, b + 4, text_anchor="middle"))
+        if plan.below[group[0]]:
+            arrow = f"M{a - 5:.1f} {frame.floor + 1:.1f}h10l-5 6Z"
+            drawn.append(element("path", d=arrow, class_="below"))
+        look = {"class_": f"point {status} c{style.colour}", "data_m": " ".join(map(str, group))}
+        parts.append(element("g", *drawn, **look))
         taken.append((a - half, b - _R, a + half, b + _R))
     for i in [*front, *(i for i in range(len(points)) if i not in front)]:
         name = f"{names[i]}: {write_cell(metric.name, values[i])}" if plan.below[i] else names[i]
         parts += _label(name, points[i], taken)
-    return document(
-        CHART_WIDTH,
-        CHART_HEIGHT,
-        parts,
-        f"{metric.words} against {label}",
-        role="group",
-        class_="scatter",
-    )
+    title = f"{metric.words} against {label}"
+    return document(CHART_WIDTH, CHART_HEIGHT, parts, title, role="group", class_="scatter")
 
 
 def upper_part(values: Sequence[float], metric: Metric) -> list[float]:
@@ -302,10 +283,6 @@ def overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _arrow(a: float, floor: float) -> str:
-    return element("path", d=f"M{a - 5:.1f} {floor + 1:.1f}h10l-5 6Z", class_="below")
-
-
 def _together(points: Sequence[tuple[float, float]]) -> list[list[int]]:
     """Return the numbers of the points, those at one place together.
 
@@ -329,16 +306,12 @@ def _label(name: str, point: tuple[float, float], taken: list[Box]) -> list[str]
         (a - _R - wide, b - _R - 4, "end"),
     ):
         box = (left, middle - 7, left + wide, middle + 7)
-        inside = box[0] >= LEFT and box[2] <= CHART_WIDTH - 2 and box[1] >= 2
-        if (
-            not inside
-            or box[3] > CHART_HEIGHT - CHART_BOTTOM
-            or any(overlap(box, other) for other in taken)
-        ):
-            continue
-        taken.append(box)
-        at = {"start": box[0], "end": box[2], "middle": (box[0] + box[2]) / 2}[anchor]
-        return [text(name, at, middle + 4, class_="label", text_anchor=anchor)]
+        is_inside = left >= LEFT and box[2] <= CHART_WIDTH - 2
+        is_inside = is_inside and box[1] >= 2 and box[3] <= CHART_HEIGHT - CHART_BOTTOM
+        if is_inside and not any(overlap(box, other) for other in taken):
+            taken.append(box)
+            at = {"start": left, "end": box[2], "middle": (left + box[2]) / 2}[anchor]
+            return [text(name, at, middle + 4, class_="label", text_anchor=anchor)]
     return []
 
 
@@ -363,10 +336,8 @@ def outline(
         return element("rect", x=x - half, y=y - radius, **size, class_="shape")
     if shape == 0:
         left = x - half + radius
-        d = (
-            f"M{x:.1f} {y - radius:.1f}H{left:.1f}"
-            f"A{radius} {radius} 0 0 0 {left:.1f} {y + radius:.1f}H{x:.1f}Z"
-        )
+        arc = f"A{radius} {radius} 0 0 0 {left:.1f} {y + radius:.1f}"
+        d = f"M{x:.1f} {y - radius:.1f}H{left:.1f}{arc}H{x:.1f}Z"
         return element("path", d=d, class_="half")
     # edges across the middle are level, so that corners to the right of it can move there
     furthest = x if is_half else math.inf

@@ -130,17 +130,18 @@ def report(
 
     is_table = bool(name) or form not in (None, Form.html)
     _check_layout(is_table, form, methods, datasets, transpose, digits, caption, label)
-    registry = features.load_registry()
     if is_table:
-        _check_table(name or "scores", form or Form.markdown)
-        content = _content(
-            suite, registry, machine, exclude_method, outdated, methods, datasets, digits, highlight
-        )
-        made = features.table_named(name or "scores", content)
+        name, form = name or "scores", form or Form.markdown
+        _check_table(name, form)
+    registry = features.load_registry()
+    content = _content(
+        suite, registry, machine, exclude_method, outdated, methods, datasets, digits, highlight
+    )
+    if name and form:
+        made = features.table_named(name, content)
         made = features.transpose_table(made) if transpose else made
-        _print_table(made, content.suite, form or Form.markdown, output, caption, label)
+        _print_table(made, content.suite, form, output, caption, label)
         return
-    content = _content(suite, registry, machine, exclude_method, outdated, highlight=highlight)
     name = re.sub(r"[^\w.-]", "-", content.suite)[:100] or "report"
     path = output or Path(f"{name}.html")
     verbs = features.Verbs(partial(echo, err=True))

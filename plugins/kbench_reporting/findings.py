@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import median, multimode
 
 import numpy as np
 
@@ -231,9 +231,8 @@ def front_sentence(content: ReportData, front: Front, title: str) -> str:
         f"{counts['undecided']} are undecided."
     )
     if front.hypervolume is not None and front.low is not None and front.high is not None:
-        sentence += (
-            f" Hypervolume: {front.hypervolume:.3g} (95 % CI {front.low:.3g} to {front.high:.3g})."
-        )
+        interval = f"95 % CI {front.low:.3g} to {front.high:.3g}"
+        sentence += f" Hypervolume: {front.hypervolume:.3g} ({interval})."
     return sentence
 
 
@@ -307,9 +306,8 @@ def budget_sentences(budgets: Sequence[Budget], claimed: str) -> list[str]:
     counts = [count for budget in counted for count in budget.candidates.values()]
     candidates = f"{span(min(counts), max(counts))} candidate{'' if max(counts) == 1 else 's'}"
     sentences = [f"Each method had {candidates} in its search."]
-    if not claimed:
-        return sentences
-    sentences.append(_within_families(counted))
+    if claimed:
+        sentences.append(_within_families(counted))
     if claimed == "seconds":
         sentences += _across_families(counted)
     return sentences
@@ -341,26 +339,13 @@ def unequal(budgets: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:
     families = group_values((each.group, each) for each in budgets if not each.is_baseline)
     differing = []
     for methods in families.values():
-        usual = _usual(methods)
+        counts = group_values(pair for budget in methods for pair in budget.candidates.items())
+        usual = {name: max(multimode(numbers)) for name, numbers in counts.items()}
         for budget in methods:
-            differs = [
-                usual[name] for name, count in budget.candidates.items() if count != usual[name]
-            ]
+            differs = {usual[name] for name, n in budget.candidates.items() if n != usual[name]}
             if differs and budget.note != "whole grid":  # which left nothing to try
-                differing.append((budget, sorted(set(differs))))
+                differing.append((budget, sorted(differs)))
     return differing
-
-
-def _usual(methods: Sequence[Budget]) -> dict[str, float]:
-    """Return the most frequent number of candidates by dataset."""
-    counts: dict[str, Counter[float]] = {}
-    for budget in methods:
-        for dataset, count in budget.candidates.items():
-            counts.setdefault(dataset, Counter())[count] += 1
-    return {
-        dataset: max(counter, key=lambda count: (counter[count], count))
-        for dataset, counter in counts.items()
-    }
 
 
 def seconds_by_family(budgets: Iterable[Budget]) -> dict[str | Method, float]:
@@ -392,8 +377,8 @@ def _across_families(budgets: Sequence[Budget]) -> list[str]:
     return sentences
 
 
-def _group_named(group: str | tuple[str, str]) -> str:
-    return group if isinstance(group, str) else " + ".join(group)
+def _group_named(group: str | Method) -> str:
+    return group if isinstance(group, str) else format_method(group)
 
 
 # -- digits

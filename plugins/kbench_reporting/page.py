@@ -75,16 +75,8 @@ _SCRIPTS = (
 )
 """Parts of the page's script, in the order in which they need each other."""
 _SHOWN = (
-    *(
-        "leaderboard",
-        "highlighted",
-        "scores_default_metric",
-        "methods",
-        "ranks",
-        "pairs",
-        "imported",
-    ),
-    *("budgets", "failures", "skipped", "unavailable"),
+    *("leaderboard", "highlighted", "scores_default_metric", "methods", "ranks", "pairs"),
+    *("imported", "budgets", "failures", "skipped", "unavailable"),
 )
 """Tables that the page shows as they are; its template lays out the others."""
 
@@ -122,7 +114,7 @@ def page(
     folder = files(__package__) / "templates/page"
     scripts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
     names = columns(content.metric, content.task)
-    curves = list_curves(content)
+    curves, budgets = list_curves(content), findings.ordered_budgets(content)
     values: dict[str, object] = {
         "content": content,
         "lead": lead,
@@ -156,9 +148,7 @@ def page(
         "js": Markup("\n".join(['"use strict";', *scripts])),
         "data": Markup(_script_json(splits_by_cell(content))),
         "curves": Markup(_script_json(curves)) if curves["methods"] else "",
-        "budget_sentences": findings.budget_sentences(
-            findings.ordered_budgets(content), content.budget
-        ),
+        "budget_sentences": findings.budget_sentences(budgets, content.budget),
         "diagram": "",
         "figures": [
             _embed(figure, content)
@@ -190,10 +180,8 @@ def page(
 def _list_digits(content: ReportData, entries: Sequence[findings.Entry]) -> Written:
     """Return the function that writes the values of a dataset, with the digits that count."""
     rows = [entry.row for entry in entries if entry.row is not None]
-    digits = content.digits
-    if digits is None:
-        digits = findings.decimals_for(rows, content.metric)
-    return value_writer(content.metric, digits)
+    usual = findings.decimals_for(rows, content.metric)
+    return value_writer(content.metric, usual if content.digits is None else content.digits)
 
 
 def list_curves(content: ReportData) -> dict[str, object]:

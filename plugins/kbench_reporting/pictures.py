@@ -77,18 +77,14 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
         )
     if not content.standings:
         raise SuiteError("nothing to draw: no dataset was finished by at least two methods")
-    if kind == "ranks":
-        return save(_ranks(content), form)
-    if kind == "scaling":
-        return save(_growth(content), form)
-    if kind in _ERRORS:
-        if not is_share_metric(content.metric):
-            raise SuiteError(
-                f"nothing to draw: 1 - {content.metric.name} is not an error; "
-                f"draw {kind.replace('error', 'metric')}"
-            )
-        return save(_against(content, _ERRORS[kind], as_error=True), form)
-    return save(_against(content, _COSTS[kind]), form)
+    if kind in _ERRORS and not is_share_metric(content.metric):
+        raise SuiteError(
+            f"nothing to draw: 1 - {content.metric.name} is not an error; "
+            f"draw {kind.replace('error', 'metric')}"
+        )
+    if kind in ("ranks", "scaling"):
+        return save(_ranks(content) if kind == "ranks" else _growth(content), form)
+    return save(_against(content, (_COSTS | _ERRORS)[kind], as_error=kind in _ERRORS), form)
 
 
 def given_picture(figure: records.Figure, content: ReportData, form: str) -> bytes:
@@ -199,25 +195,18 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
     taken: list[Box] = [(a - 4, b - 4, a + 4, b + 4) for a, b in points]
     for i, (standing, on_front) in enumerate(zip(standings, on_fronts, strict=True)):
         place, x, y = standing.place, costs[i], plan.heights[i]
-        look, fill = looks[standing.method], _FILLS[on_front.status]
+        look = looks[standing.method]
         in_focus = standing.method in content.focus
         name = _in_legend(place, standing.name)
         if plan.below[i]:
             y = axes.get_ylim()[0]
             name += f" ({write_cell(content.metric.name, standing.mean)}, below the axis)"
             axes.annotate("↓", (x, y), (-9, 3), textcoords="offset points", size=8)
-        axes.plot(
-            x,
-            y,
-            _MARKERS[look.shape],
-            color=f"C{look.colour}",
-            alpha=0.35 if content.focus and not in_focus else 1,
-            markersize=10 if in_focus else 6,
-            fillstyle=fill,
-            label=name,
-            clip_on=False,
-        )
-        weight = "bold" if in_focus else "normal"
+        size, weight = (10, "bold") if in_focus else (6, "normal")
+        alpha = 0.35 if content.focus and not in_focus else 1
+        (point,) = axes.plot(x, y, _MARKERS[look.shape], color=f"C{look.colour}", label=name)
+        fill = _FILLS[on_front.status]
+        point.set(alpha=alpha, markersize=size, fillstyle=fill, clip_on=False)
         offset = _free(str(place), points[i], taken)
         axes.annotate(str(place), (x, y), offset, textcoords="offset points", size=8, weight=weight)
     return _with_legend(figure)
@@ -244,14 +233,12 @@ def _growth(content: ReportData) -> Figure:
             "sizes, the largest at least four times the smallest"
         )
     rows, seconds = zip(*(point for line in growth for point in line.points), strict=True)
-    figure, axes = _frame(
-        logarithmic(rows, "training rows", number), logarithmic(seconds, "fit time", duration), 5.2
-    )
+    horizontal = logarithmic(rows, "training rows", number)
+    figure, axes = _frame(horizontal, logarithmic(seconds, "fit time", duration), 5.2)
     for line in growth:
-        name = (
-            f"{_in_legend(line.place, format_method(line.method))} (n to the {line.exponent:.2f})"
-        )
-        axes.plot(*zip(*line.points, strict=True), "o-", ms=3, lw=1, label=name)
+        name = _in_legend(line.place, format_method(line.method))
+        label = f"{name} (n to the {line.exponent:.2f})"
+        axes.plot(*zip(*line.points, strict=True), "o-", ms=3, lw=1, label=label)
     return _with_legend(figure)
 
 

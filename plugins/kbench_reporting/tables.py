@@ -45,13 +45,8 @@ from kbench.features import (
     write_cell,
     write_signed,
 )
-from kbench_reporting.findings import (
-    entries,
-    growth,
-    list_sizes,
-    ordered_budgets,
-    places,
-)
+from kbench.messages import last_line
+from kbench_reporting.findings import entries, growth, list_sizes, ordered_budgets, places
 
 MAX_PAIRS = 300
 """Above this number of pairs, only those with the best method are listed."""
@@ -155,9 +150,8 @@ def highlighted(content: ReportData) -> Table:
             names = {"method": format_method(method), "against": format_method(each.other)}
             more = {"datasets": each.n_datasets, "difference": _finite(each.difference)}
             rows.append(vars(each) | names | more | {"p_adjusted": each.p})
-    return Table(
-        "highlighted", "Highlighted methods against each other method", made, rows, by="method"
-    )
+    title = "Highlighted methods against each other method"
+    return Table("highlighted", title, made, rows, by="method")
 
 
 def ranks(content: ReportData) -> Table:
@@ -246,13 +240,12 @@ def failures(content: ReportData) -> Table:
         Column("why"),
         Column("error", "full message", wide=True),
     ]
-    rows = []
-    for row in content.rows:
-        if row.status in NO_FAILURE:
-            continue
-        lines = [line for line in row.error.strip().splitlines() if line.strip()]
-        values = {column.name: row.value(column.name) for column in made}
-        rows.append(values | {"why": lines[-1].strip() if lines else "", "error": row.error})
+    rows = [
+        {column.name: row.value(column.name) for column in made}
+        | {"why": last_line(row.error), "error": row.error}
+        for row in content.rows
+        if row.status not in NO_FAILURE
+    ]
     return Table("failures", "Failed cells", made, rows)
 
 
@@ -301,20 +294,16 @@ def scaling(content: ReportData) -> Table:
 
 def search_curves(content: ReportData) -> Table:
     """Return validation scores by the values of each searched parameter."""
+    names = (*LABELS, "parameter", "metric", *CURVE)
     rows: list[dict[str, object]] = [
-        {
-            **dict(zip(LABELS, row.labels, strict=True)),
-            "parameter": parameter,
-            "metric": metric.name,
-            **dict(zip(CURVE, point, strict=True)),
-        }
+        dict(zip(names, (*row.labels, parameter, metric.name, *point), strict=True))
         for row in content.rows
         if (metric := row.searched) is not None
         for parameter, points in row.search.items()
         for point in points
     ]
-    names = {str(row["metric"]) for row in rows}
-    name = names.pop() if len(names) == 1 else ""
+    metrics = {str(row["metric"]) for row in rows}
+    name = metrics.pop() if len(metrics) == 1 else ""
     four = partial(write_cell, name)
     made = [
         *_LABELS,
