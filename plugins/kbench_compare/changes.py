@@ -11,6 +11,7 @@ from kbench.features import LABELS, TIMES, Labels, Metric
 
 Verdict = Literal["same", "better", "worse", "unknown"]
 
+_OF_CELL = ("status_a", "status_b", "n_splits")
 _PARTS = ("a", "b", "change", "low", "high", "p", "verdict")
 
 ONE_SPLIT = "one split: its noise cannot be estimated"
@@ -140,20 +141,15 @@ class Comparison:
 def columns(metric: Metric) -> tuple[str, ...]:
     """Return the keys of `Comparison.rows`, in order."""
     return (
-        *(*LABELS, "side", "status_a", "status_b", "n_splits"),
+        *(*LABELS, "side", *_OF_CELL),
         *(f"{name}_{part}" for name in (metric.name, *TIMES) for part in _PARTS),
         "warnings",
     )
 
 
 def _to_row(cell: Compared, names: Sequence[str]) -> dict[str, object]:
-    row: dict[str, object] = {
-        **dict(zip(LABELS, cell.labels, strict=True)),
-        "side": "both",
-        "status_a": cell.status_a,
-        "status_b": cell.status_b,
-        "n_splits": cell.n_splits,
-    }
+    row: dict[str, object] = dict(zip(LABELS, cell.labels, strict=True))
+    row |= {"side": "both"} | {name: getattr(cell, name) for name in _OF_CELL}
     changes = [cell.changes[name] for name in names]
     for name, change in zip(names, changes, strict=True):
         values = vars(change) | {"p": change.p_holm}

@@ -107,9 +107,8 @@ def compare(
         rows_a, rows_b, reasons = comparable(rows_a, rows_b)
         for reason, count in reasons.items():
             echo(f"kbench: not compared: {plural(count, 'cell')}: {reason}", err=True)
-    comparison = compared(
-        rows_a, rows_b, metric, Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise)
-    )
+    noise = Noise(alpha=alpha, time_factor=time_factor, time_noise=time_noise)
+    comparison = compared(rows_a, rows_b, metric, noise)
     regressions = comparison.regressions(wanted)
     if form is Form.table:
         _print(comparison, regressions, wanted)
@@ -238,11 +237,8 @@ def _read_results_file(path: Path) -> StoredResults:
         rows = [row for row in rows if not (isinstance(row, dict) and "author" in row)]
     if not isinstance(rows, list) or not rows:
         raise SuiteError(f"{path} has no results; `kbench results SUITE --format json` makes it")
-    checked = _check_rows(
-        rows,
-        str(path),
-        "; `kbench results SUITE --format json` of this version writes all required fields",
-    )
+    advice = "; `kbench results SUITE --format json` of this version writes all required fields"
+    checked = _check_rows(rows, str(path), advice)
     metrics = {metric for _, metric in checked}
     if len(metrics) > 1:
         pairs = sorted((metric.name, metric.better) for metric in metrics)
@@ -301,9 +297,8 @@ def _table(comparison: Comparison) -> Table:
             name, is_change = f"{about}_{part}", part in ("change", "low", "high")
             written = p_value if part == "p" else change if is_change else value
             made[name] = Column(name, written=written, numeric=True, wide=not is_change)
-    return Table(
-        "compare", "Two sets of results", list(made.values()), comparison.rows(), by="dataset"
-    )
+    columns_, rows = list(made.values()), comparison.rows()
+    return Table("compare", "Two sets of results", columns_, rows, by="dataset")
 
 
 def _print(
@@ -327,12 +322,10 @@ def _print(
     marks: dict[tuple[int, str], str] = {}
     for i, cell in enumerate(comparison.cells):
         change = cell.changes[metric.name]
-        ends = [
-            write_cell(metric.name, value) or status
-            for value, status in ((change.a, cell.status_a), (change.b, cell.status_b))
-        ]
+        of_a = write_cell(metric.name, change.a) or cell.status_a
+        of_b = write_cell(metric.name, change.b) or cell.status_b
         times = [_format_number(cell.changes[name], "{:.2f}".format) for name in TIMES]
-        lines.append([*cell.labels, *ends, _format_number(change, written), *times])
+        lines.append([*cell.labels, of_a, of_b, _format_number(change, written), *times])
         marks |= {(i, name): cell.changes[name].verdict for name in changed}
     table = replace(Table.make("compare", columns, lines), marks=marks)
     printing.print_table(console, table)

@@ -78,12 +78,10 @@ class _OutsideRow(BaseModel):
     @field_validator("values_by_split", mode="before")
     @classmethod
     def _keep_compared(cls, values: object, info: ValidationInfo) -> object:
+        if not isinstance(values, dict):
+            return values
         names = (info.data.get("metric"), *TIMES)
-        return (
-            {name: values[name] for name in names if name in values}
-            if isinstance(values, dict)
-            else values
-        )
+        return {name: values[name] for name in names if name in values}
 
 
 def parse_outside_row(value: object) -> tuple[Row, Metric]:
@@ -112,14 +110,12 @@ def parse_outside_row(value: object) -> tuple[Row, Metric]:
 def _explain_error(error: Any) -> str:
     """Describe an error of pydantic in a few words."""
     name, *inner = error["loc"]
-    if name in ("split_hash", "protocol", "values_by_split"):
-        if not inner:
-            return f"{name} is missing"
-        return (
-            f"values_by_split.{inner[0]} must contain finite numbers"
-            if name == "values_by_split"
-            else f"{name} must contain strings only"
-        )
+    if name in ("split_hash", "protocol", "values_by_split") and not inner:
+        return f"{name} is missing"
+    if name == "values_by_split":
+        return f"{name}.{inner[0]} must contain finite numbers"
+    if inner:
+        return f"{name} must contain strings only"
     if name in ("n_train", "n_test"):
         return f"{name} must be a number of rows"
     if error["type"] == "literal_error" and isinstance(error["input"], str):

@@ -244,15 +244,10 @@ class _Costs:
             need = BEYOND * self._limits.task_memory_mib
             n_rows = subject.samples.n_rows
             n = cost.rows_that_need(subject.trials, need, n_rows, *subject.growth)
-            self._try_rows(subject, n)
+            if n > max(trial.n_rows for trial in subject.trials):
+                self._trial(subject, n)
+                self._keep(subject)
         return any(trial.status == "out_of_memory" for trial in subject.trials)
-
-    def _try_rows(self, subject: _Subject, n_rows: int | None) -> None:
-        """Make one more trial, unless one on fewer rows gave the answer."""
-        most = max(trial.n_rows for trial in subject.trials)
-        if n_rows is not None and n_rows > most:
-            self._trial(subject, min(n_rows, subject.samples.n_rows))
-            self._keep(subject)
 
     def _trial(
         self, subject: _Subject, n_rows: int, has_metrics: bool = False, n_threads: int = 1
@@ -306,12 +301,9 @@ class _Costs:
     # -- what would fit
 
     def _refusal(self, predicted: Cost, subject: _Subject) -> str:
-        limit = self._limits.task_memory_mib
         width = get_width(subject.cell)
-        if width is None:
-            return cost.too_large(predicted, limit)
-        largest = self._largest(predicted, subject, width)
-        return cost.too_large(predicted, limit, WIDTH, largest)
+        largest = None if width is None else self._largest(predicted, subject, width)
+        return cost.too_large(predicted, self._limits.task_memory_mib, WIDTH, largest)
 
     def _cost_of_width(self, subject: _Subject, width: int) -> Cost | None:
         """Try a cell with another number of components."""

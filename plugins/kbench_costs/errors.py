@@ -11,11 +11,8 @@ from kbench.messages import plural
 
 def memory_errors(rows: Iterable[Row]) -> list[float]:
     """Return predicted over measured memory, minus one, of the rows that have both."""
-    pairs = [
-        (row.metrics.get("predicted_memory_mib"), row.metrics.get("peak_memory_mib"))
-        for row in rows
-        if row.status == "ok"
-    ]
+    names = ("predicted_memory_mib", "peak_memory_mib")
+    pairs = [map(row.metrics.get, names) for row in rows if row.status == "ok"]
     return [predicted / true - 1 for predicted, true in pairs if predicted and true]
 
 

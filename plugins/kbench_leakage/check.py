@@ -66,12 +66,10 @@ class Attributes:
         if hasattr(self._X, "indptr"):
             return np.asarray(self._X[rows][:, columns].toarray(), dtype=float)
         step = max(1, VALUES // max(self._X.shape[1], 1))
-        # whole rows, as they lie in the file, and few of them at a time
-        parts = [
-            np.asarray(self._X[rows[at]][:, columns], dtype=float)
-            for at in _blocks(len(rows), step)
-        ]
-        return np.concatenate(parts) if parts else np.empty((0, len(columns)))
+        dense = np.empty((len(rows), len(columns)))
+        for at in _blocks(len(rows), step):  # few whole rows, as they lie in the file
+            dense[at] = self._X[rows[at]][:, columns]
+        return dense
 
 
 def _blocks(n: int, size: int) -> Iterator[slice]:
@@ -293,9 +291,8 @@ def _score_order(parts: Parts, y: np.ndarray, notes: list[str]) -> Iterator[Find
     train = parts.train[near]
     before, after = np.searchsorted(near, before), np.searchsorted(near, after)
     scored = scoring.score_neighbours(before, after, targets[train], targets[test])
-    columns = np.unique(
-        np.linspace(0, len(attributes) - 1, min(SMOOTH_COLUMNS, len(attributes))).astype(int)
-    )
+    n = len(attributes)
+    columns = np.unique(np.linspace(0, n - 1, min(SMOOTH_COLUMNS, n)).astype(int))
     labels = scoring.ranges(y[np.concatenate([train, test])], targets.is_numeric)
     smooth = scoring.smoothness(
         before, after, attributes.values(train, columns), attributes.values(test, columns), labels
@@ -319,18 +316,24 @@ def _score_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.nda
     train, test = parts.sample(n_train, n_test)
     if share < 1:
         notes.append(f"duplicates: searched in {n_train + n_test:,} of {n_all:,} rows")
+    by_chance = 0.0
     if is_wide:
         notes.append(f"near duplicates are not searched: {n:,} columns, {NEAR_COLUMNS} at most")
         keys, seen = (parts.attributes.row_hashes(rows) for rows in (test, train))
-        is_copy, exact = _exact(parts, keys, seen, train, test, 0.0)
+    else:
+        x, x_test = (parts.attributes.values(rows, range(n)) for rows in (train, test))
+        # by chance: columns of the same values that are independent of each other
+        shuffled = np.column_stack([parts.rng.permutation(x[:, j]) for j in range(n)])
+        seen, keys, random = map(row_hashes, (x, x_test, shuffled))
+        by_chance = float(np.isin(keys, random).mean())
+    y, y_test = parts.targets[train], parts.targets[test]
+    is_copy, scored = scoring.look_up(keys, seen, y, y_test)
+    is_numeric, share = parts.targets.is_numeric, float(is_copy.mean())
+    exact = Finding("copies", (), scored, is_numeric, len(test), share, by_chance)
+    if is_wide:
         return [exact], test[is_copy]
-    x, x_test = (parts.attributes.values(rows, range(n)) for rows in (train, test))
-    # by chance: columns of the same values that are independent of each other
-    shuffled = np.column_stack([parts.rng.permutation(x[:, j]) for j in range(n)])
-    seen, keys, random = map(row_hashes, (x, x_test, shuffled))
-    is_copy, exact = _exact(parts, keys, seen, train, test, float(np.isin(keys, random).mean()))
     new = ~is_copy
-    y, y_test = parts.targets[train], parts.targets[test[new]]
+    y_test = y_test[new]
     best: Finding | None = None
     for j in range(n) if n > 1 else ():
         rest = keys[new] - scoring.column_key(x_test[new, j], j)
@@ -344,20 +347,6 @@ def _score_copies(parts: Parts, notes: list[str]) -> tuple[list[Finding], np.nda
         part = float(matched.mean())
         if best is None or scored.value * part > best.score.value * best.share:
             by_chance = float(np.isin(rest, random - scoring.column_key(shuffled[:, j], j)).mean())
-            about = scored, parts.targets.is_numeric, int(new.sum()), part, by_chance
+            about = scored, is_numeric, int(new.sum()), part, by_chance
             best = Finding("near copies", (attribute.name,), *about)
     return [each for each in (exact, best) if each is not None], test[is_copy]
-
-
-def _exact(
-    parts: Parts,
-    keys: np.ndarray,
-    train_keys: np.ndarray,
-    train: np.ndarray,
-    test: np.ndarray,
-    by_chance: float,
-) -> tuple[np.ndarray, Finding]:
-    """Tell which test rows are copies, and what these predict."""
-    matched, scored = scoring.look_up(keys, train_keys, parts.targets[train], parts.targets[test])
-    is_numeric, share = parts.targets.is_numeric, float(matched.mean())
-    return matched, Finding("copies", (), scored, is_numeric, len(test), share, by_chance)

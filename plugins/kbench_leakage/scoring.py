@@ -347,8 +347,7 @@ def look_up(
     matched = high > low
     if not matched.any():
         return matched, NONE
-    sums = np.zeros((len(train) + 1, train.columns.shape[1]))
-    np.cumsum(train.columns[order], axis=0, out=sums[1:])
+    sums = _sums(train.columns[order])
     means = (sums[high] - sums[low])[matched] / (high - low)[matched][:, None]
     return matched, score(means, test[matched], train)
 

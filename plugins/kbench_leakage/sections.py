@@ -82,8 +82,7 @@ def _related_parts(data: ReportData) -> list[Part]:
 def _table(results: Mapping[str, Leakage | None]) -> Table:
     lines = []
     for name, each in results.items():
-        is_checked = each is not None and each.measured
-        none = ["none"] if is_checked else [NOT_CHECKED]
+        none = ["none"] if each is not None and each.measured else [NOT_CHECKED]
         sentences = (each.sentences if each is not None else []) or none
         lines += [{"dataset": name, "sign": sentence} for sentence in sentences]
     return Table("leakage", "Possible leakage", [Column(name, name) for name in COLUMNS], lines)
