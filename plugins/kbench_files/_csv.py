@@ -231,11 +231,9 @@ class CsvRows:
         if not written:
             raise DatasetError(f"{self.what}: cannot be read as CSV: No columns to parse from file")
         self._n_names = len(written)
-        # as pandas calls columns without a name
+        _check_header(written, self.what, self._dialect)
         places = self._layout.places if self._layout else range(len(written))
-        read = [n or f"Unnamed: {place}" for place, n in zip(places, written, strict=True)]
-        _check_header(written, read, self.what, drop, self._dialect)
-        return read
+        return check_names(written, places, self.what, drop)
 
     @contextlib.contextmanager
     def _open(self) -> Iterator[io.BufferedReader]:
@@ -270,8 +268,7 @@ class CsvRows:
             raise DatasetError(not_encoded(error, self.what)) from None
         except Exception as error:  # pandas' errors have no common base
             if isinstance(error, pandas.errors.ParserError | pandas.errors.ParserWarning):
-                delimiter = self._dialect.delimiter
-                other = _other_delimiter(self._first_line(), delimiter)
+                other = _other_delimiter(self._first_line(), self._dialect.delimiter)
                 if other:
                     raise DatasetError(
                         f"{self.what}: its rows have different numbers of values; is the "
@@ -289,15 +286,14 @@ class CsvRows:
 
     def _refuse_ragged(self) -> None:
         """Refuse rows with more or fewer values than there are names."""
-        dialect, lines, n_ragged = self._dialect, [], 0
-        with self._open() as opened:
+        dialect, lines, n_ragged = self._dialect, list[str](), 0
+        with self._open() as opened, contextlib.suppress(csv.Error, UnicodeDecodeError):
             reader = parse(opened, dialect)
-            with contextlib.suppress(csv.Error, UnicodeDecodeError):
-                for row in reader:
-                    if len(row) not in (0, self._n_names):
-                        n_ragged += 1
-                        if len(lines) < RAGGED:
-                            lines.append(f"line {reader.line_num:,} has {len(row):,}")
+            for row in reader:
+                if len(row) not in (0, self._n_names):
+                    n_ragged += 1
+                    if len(lines) < RAGGED:
+                        lines.append(f"line {reader.line_num:,} has {len(row):,}")
         if n_ragged:
             more = f", and {n_ragged - RAGGED:,} more" if n_ragged > RAGGED else ""
             raise DatasetError(
@@ -396,9 +392,7 @@ def _note_text(
         scan.note = f" (numbers before row {row:,}, which has {string!r})"
 
 
-def _check_header(
-    names: list[str], read: list[str], label: str, drop: Sequence[str], dialect: Dialect
-) -> None:
+def _check_header(names: list[str], label: str, dialect: Dialect) -> None:
     is_range = names in ([str(i + first) for i in range(len(names))] for first in (0, 1))
     n_numbers = sum(bool(dialect.number.fullmatch(name)) for name in names)
     n_fractions = sum(dialect.decimal in n and bool(dialect.number.fullmatch(n)) for n in names)
@@ -407,30 +401,29 @@ def _check_header(
             f"{label}: its first line has numbers instead of column names: {list_some(names, 4)}. "
             "Add a header line."
         )
-    if twice := find_repeated(filter(None, names)):
-        raise DatasetError(f"{label}: several columns are named {twice[0]!r}; rename them")
     if len(names) == 1:
         other = _other_delimiter(names[0], dialect.delimiter)
         hint = f"; is the delimiter {other!r}? {_saying(other)}" if other else ""
         raise DatasetError(f"{label}: it has only one column, {names[0][:60]!r}{hint}")
-    refuse_unnamed(names, read, label, drop)
 
 
-def refuse_unnamed(
-    names: Sequence[str], read: Sequence[str], label: str, drop: Sequence[str]
-) -> None:
-    """Raise an error for columns without a name; `read` has the names that pandas gives them."""
+def check_names(
+    written: Sequence[str], places: Iterable[int], label: str, drop: Sequence[str]
+) -> list[str]:
+    """Return the names that pandas gives to columns; refuse equal ones, and columns without one."""
+    if twice := find_repeated(filter(None, written)):
+        raise DatasetError(f"{label}: several columns are named {twice[0]!r}; rename them")
+    read = [name or f"Unnamed: {place}" for place, name in zip(places, written, strict=True)]
     # most often the row numbers that pandas writes, which may reveal the labels
-    places = [p for p, name in enumerate(names) if not name and read[p] not in drop]
-    if places:
-        columns = (
-            f"{'column' if len(places) == 1 else 'columns'} {', '.join(str(p + 1) for p in places)}"
-        )
+    unnamed = [i for i, name in enumerate(written) if not name and read[i] not in drop]
+    if unnamed:
+        noun, verb = ("column", "has") if len(unnamed) == 1 else ("columns", "have")
         raise DatasetError(
-            f"{label}: {columns} {'has' if len(places) == 1 else 'have'} no name; add names, name "
-            f"their row with {option('header_row', '2')}, or drop them: "
-            f"{option('drop', [read[place] for place in places])}"
+            f"{label}: {noun} {', '.join(str(i + 1) for i in unnamed)} {verb} no name; add names, "
+            f"name their row with {option('header_row', '2')}, or drop them: "
+            f"{option('drop', [read[i] for i in unnamed])}"
         )
+    return read
 
 
 def _other_delimiter(line: str, delimiter: str) -> str | None:

@@ -16,7 +16,7 @@ from kbench.tables.arff import is_sparse_arff, read_arff
 from kbench.tables.limits import check_values
 from kbench.tables.table import find_repeated
 from kbench.tables.table_rows import FrameRows, Opened, Scan
-from kbench_files._csv import refuse_unnamed
+from kbench_files._csv import check_names
 from kbench_files._encoding import block_rows
 from kbench_files._layout import Row, find_layout, survey
 from kbench_files._reading import existing, existing_files, first_line
@@ -188,12 +188,8 @@ def _block(
 def _is_text(kind: pyarrow.DataType) -> bool:
     from pyarrow import types
 
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_binary(kind)
-        or types.is_large_binary(kind)
-    )
+    kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def _number_type(kind: pyarrow.DataType) -> np.dtype | None:
@@ -313,10 +309,7 @@ def excel_rows(
             params, notices = {"header_row": layout.header_row}, layout.notices
             sentence += f", names in row {layout.header_row}"
     names = [str(name).strip() for name in written]
-    if twice := find_repeated(filter(None, names)):
-        raise DatasetError(f"{label}: several columns are named {twice[0]!r}; rename them")
-    read = [n or f"Unnamed: {place}" for place, n in zip(places, names, strict=True)]
-    refuse_unnamed(names, read, label, drop)
+    read = check_names(names, places, label, drop)
     frame = _read_types(read, body)
     infinite = [n for n in read if frame[n].dtype.kind == "f" and np.isinf(frame[n]).any()]
     if infinite:

@@ -104,16 +104,13 @@ def _build(
             f"{label}: OpenML has no single target column. Give one with target = ...: "
             + ", ".join(printable(name, 60) for name in list(columns)[:20])
         )
-    ignored = [name for name in ignored if name in columns and name != target]
+    drop = [name for name in ignored if name in columns and name != target] + list(wanted.drop)
+    drop += [] if wanted.groups is None else [wanted.groups]
     dataset = to_dataset(
         table,
         label,
         target,
-        tuple(
-            dict.fromkeys(
-                [*ignored, *wanted.drop, *([] if wanted.groups is None else [wanted.groups])]
-            )
-        ),
+        tuple(dict.fromkeys(drop)),
         wanted.task,
         dataset_family=GROUPS.get(data_id, facts["name"]),
         role="development" if data_id in DEVELOPMENT else "evaluation",
@@ -121,10 +118,8 @@ def _build(
     )
     if wanted.groups is None:
         return dataset
-    label, values = (
-        f"{label}, groups: column {wanted.groups!r}",
-        _labels(column_values(table, [*columns].index(wanted.groups))),
-    )
+    label = f"{label}, groups: column {wanted.groups!r}"
+    values = _labels(column_values(table, [*columns].index(wanted.groups)))
     if dataset.row_ids is not None:  # rows without a target were left out
         values = values[dataset.row_ids]
     if any(value is None for value in values):
@@ -296,17 +291,15 @@ def _task_facts(description: bytes, task_id: int, label: str) -> tuple[str, int,
 def _splits(file: Path, dataset: Dataset, label: str) -> list[Split]:
     table = read_arff(file, f"{label}: its splits")
     columns = {column.name: column for column in table.columns}
+    names = ("rowid", "repeat", "fold")
     try:
         kinds = columns["type"]
-        number = {
-            name: columns[name].values.astype(np.int64) for name in ("rowid", "repeat", "fold")
-        }
+        rows, repeat, fold = (columns[name].values.astype(np.int64) for name in names)
         is_test = np.array([name == "TEST" for name in kinds.categories])[kinds.values]
     except (KeyError, AttributeError, IndexError, ValueError):
         raise DatasetError(f"{label}: its splits are not in the form that OpenML uses") from None
     if not set(kinds.categories) <= {"TRAIN", "TEST"} or np.any(kinds.values < 0):
         raise DatasetError(f"{label}: its splits are not in the form that OpenML uses")
-    rows = number["rowid"]
     n = len(dataset.y)
     n_source = n if dataset.row_ids is None else int(rows.max()) + 1
     position = np.arange(n_source)
@@ -315,8 +308,8 @@ def _splits(file: Path, dataset: Dataset, label: str) -> list[Split]:
         position[dataset.row_ids] = np.arange(n)
     if rows.min() < 0 or rows.max() >= len(position):
         raise DatasetError(f"{label}: its splits refer to rows that the data lack")
-    which = np.stack([number["repeat"], number["fold"]])
-    order = np.lexsort((which[1], which[0]))
+    which = np.stack([repeat, fold])
+    order = np.lexsort((fold, repeat))
     cuts = np.flatnonzero(np.any(np.diff(which[:, order], axis=1), axis=0)) + 1
     splits = []
     for index, part in enumerate(np.split(order, cuts)):

@@ -65,20 +65,16 @@ def configured() -> Server:
     """
     if (loaded := sys.modules.get("openml.config")) is not None:
         return Server(loaded.server, Path(loaded.get_cache_directory()))
+    file, root = Path("~/.openml/config"), Path("~/.openml")
     if platform.system().lower() == "linux":
-        home = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
-        file = home / "openml" / "config"
+        file = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "openml" / "config"
         root = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "openml"
-    else:
-        file = Path("~/.openml/config").expanduser()
-        root = Path("~/.openml")
     parser = configparser.RawConfigParser()
     with contextlib.suppress(OSError, configparser.Error, UnicodeDecodeError):
-        parser.read_string("[openml]\n" + file.read_text("utf-8"))
+        parser.read_string("[openml]\n" + file.expanduser().read_text("utf-8"))
     url = parser.get("openml", "server", fallback=DEFAULT)
-    folder = os.environ.get("OPENML_CACHE_DIR") or parser.get(
-        "openml", "cachedir", fallback=str(root)
-    )
+    folder = parser.get("openml", "cachedir", fallback=str(root))
+    folder = os.environ.get("OPENML_CACHE_DIR") or folder
     below = urllib.parse.urlsplit(url).netloc.split(".")[::-1]
     return Server(url, Path(folder).expanduser().joinpath(*below))
 
@@ -208,8 +204,8 @@ class _RequestFailedError(Exception):
 
 def _once(original, label, server, deadline, session, method, url, options) -> requests.Response:
     """Make one request, follow redirections, and read the answer within the limits."""
-    import requests
     import urllib3
+    from requests import exceptions as errors
 
     options = {
         **options,
@@ -240,21 +236,17 @@ def _once(original, label, server, deadline, session, method, url, options) -> r
             options.pop("params", None)  # the server has them already
         else:
             raise DatasetError(f"{label}: the server redirects too often ({url})")
-    except (
-        requests.exceptions.ConnectTimeout,
-        requests.exceptions.ProxyError,
-        requests.exceptions.SSLError,
-    ) as error:
+    except (errors.ConnectTimeout, errors.ProxyError, errors.SSLError) as error:
         raise _unreachable(label, url, error) from None
-    except (requests.exceptions.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
+    except (errors.ReadTimeout, urllib3.exceptions.ReadTimeoutError):
         raise _RequestFailedError(silence, lasting=True) from None
-    except requests.exceptions.ConnectionError as error:
+    except errors.ConnectionError as error:
         if _is_refused(error):
             raise _unreachable(label, url, error) from None
         raise _RequestFailedError("the connection was lost") from None
-    except (urllib3.exceptions.HTTPError, requests.exceptions.ChunkedEncodingError):
+    except (urllib3.exceptions.HTTPError, errors.ChunkedEncodingError):
         raise _RequestFailedError("the connection was lost during the response") from None
-    except requests.exceptions.RequestException as error:
+    except errors.RequestException as error:
         raise DatasetError(f"{label}: {url} cannot be requested: {shorten(error)}") from None
     response._content, response._content_consumed = body, True
     if "charset" not in response.headers.get("Content-Type", ""):
