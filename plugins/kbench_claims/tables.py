@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 
 from kbench.features import (
@@ -24,7 +24,7 @@ from kbench.features import (
     write_signed,
 )
 from kbench.messages import plural
-from kbench_claims.claims import NOT_REACHED, Contest, Warned, get_claims
+from kbench_claims.claims import NOT_REACHED, Warned, get_claims
 
 _METHOD = (Column("feature_map", "feature map"), Column("learner"))
 
@@ -62,19 +62,15 @@ def variance_sentences(content: ReportData) -> list[str]:
     sentences += _power_sentences(content, metric)
     if tested := [contest for contest in claims.contests if contest.n_splits > 1]:
         met = sum(contest.is_shown for contest in tested)
-        more = [each for each in tested if each.needed is not None and not each.is_shown]
+        more = [each.needed for each in tested if each.needed is not None and not each.is_shown]
+        at_most = f" (at most {max(more):,})" if more else ""
         never = sum(each.reason == NOT_REACHED for each in tested)
         sentences.append(
             f"The best and the second-best method differ significantly on {met} of "
             f"{plural(len(tested), 'dataset')}. More splits would show the difference on "
-            f"{len(more)} further ones{_up_to(more)}; on {never} it is {NOT_REACHED}."
+            f"{len(more)} further ones{at_most}; on {never} it is {NOT_REACHED}."
         )
     return sentences
-
-
-def _up_to(contests: Sequence[Contest]) -> str:
-    most = max((each.needed or 0 for each in contests), default=0)
-    return f" (at most {most:,})" if most else ""
 
 
 def _no_components(content: ReportData) -> str:

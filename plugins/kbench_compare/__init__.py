@@ -14,5 +14,4 @@ code, which is given.
     command      `kbench compare`: reads both sides, and prints what became better or worse
     outside      rows of files and stores, which others may have written, checked
     comparison   changes of the metric and of times, with the verdicts over all cells together
-    changes      the records
 """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kbench.features import Labels, Metric, Row, StoredResults, Table
-    from kbench_compare.changes import Change, Comparison
+    from kbench_compare.comparison import Change, Comparison
 
 _SIDE = (
     "SUITE, SUITE@STORE, SUITE@KEY=VALUE,...[,STORE], a file of `kbench results --format json`, "
@@ -86,8 +86,7 @@ def compare(
     Times are compared as ratios, normalised by a speed benchmark of each machine. No verdict is
     given if times are not comparable.
     """
-    from kbench_compare.changes import Noise
-    from kbench_compare.comparison import comparable
+    from kbench_compare.comparison import Noise, comparable
     from kbench_compare.comparison import compare as compared
 
     wanted = [] if fail_on == "none" else [name.strip() for name in fail_on.split(",")]
@@ -284,7 +283,7 @@ def _only(rows: Sequence[Row], patterns: Sequence[str], side: str) -> list[Row]:
 def _table(comparison: Comparison) -> Table:
     """Return the comparison as a table of a report."""
     from kbench.features import TIMES, Column, Table, p_value, write_cell, write_signed
-    from kbench_compare.changes import columns
+    from kbench_compare.comparison import columns
 
     made = {
         name: Column(name, wide=name in ("side", "status_a", "status_b", "warnings"))

@@ -16,8 +16,7 @@ def kbench_compared_results(
     a: Sequence[Row], b: Sequence[Row], metric: Metric, thresholds: Mapping[str, float]
 ) -> tuple[list[dict[str, object]], list[Labels]]:
     """Compare cell by cell, as the command does."""
-    from kbench_compare.changes import Noise
-    from kbench_compare.comparison import compare
+    from kbench_compare.comparison import Noise, compare
 
     comparison = compare(a, b, metric, Noise(**thresholds))
     return comparison.rows(), [labels for labels, _ in comparison.regressions(["metric"])]

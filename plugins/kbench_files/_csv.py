@@ -410,7 +410,7 @@ def _check_header(names: list[str], label: str, dialect: Dialect) -> None:
 def check_names(
     written: Sequence[str], places: Iterable[int], label: str, drop: Sequence[str]
 ) -> list[str]:
-    """Return the names that pandas gives to columns; refuse equal ones, and columns without one."""
+    """Return the names that pandas gives to columns; reject equal names and unnamed columns."""
     if twice := find_repeated(filter(None, written)):
         raise DatasetError(f"{label}: several columns are named {twice[0]!r}; rename them")
     read = [name or f"Unnamed: {place}" for place, name in zip(places, written, strict=True)]

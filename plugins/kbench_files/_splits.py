@@ -80,17 +80,13 @@ def _column(values: pandas.Series, name: str, label: str) -> np.ndarray:
     flags = pandas.to_numeric(values.astype(str), errors="coerce")
     wrong = np.flatnonzero(~flags.isin([0, 1]))
     if len(wrong):
+        value = values.iloc[wrong[0]]
+        shown = "nothing" if value != value else repr(value) if isinstance(value, str) else value
         raise DatasetError(
-            f"{label}: column {name!r} must be 0 or 1 (a test row), got "
-            f"{_format_value(values.iloc[wrong[0]])} in row {wrong[0] + 1}"
+            f"{label}: column {name!r} must be 0 or 1 (a test row), got {shown} in row "
+            f"{wrong[0] + 1}"
         )
     return (flags == 1).to_numpy()
-
-
-def _format_value(value: object) -> str:
-    if value != value:  # NaN
-        return "nothing"
-    return repr(value) if isinstance(value, str) else f"{value}"
 
 
 def _refuse_overlap(is_test: np.ndarray, names: list[str], label: str) -> None:
@@ -127,11 +123,11 @@ def add_holdout_splits(
         return dataset
     if groups is not None and time_column is not None:
         raise DatasetParameterError(f"{rows.what}: give one of groups and time_column, not both")
-    kind = "groups" if groups is not None else "time_column"
-    name = str(groups if groups is not None else time_column)
+    kind, name = ("time_column", str(time_column)) if groups is None else ("groups", groups)
     if name not in rows.names:
         raise DatasetParameterError(f"{rows.what}, {kind}: {no_column(name, rows.names)}")
-    values = _values(rows, name)
+    blocks = [block[name] for block in rows.blocks([name])]
+    values = pandas.concat(blocks, ignore_index=True)
     if dataset.row_ids is not None:
         values = values.iloc[np.asarray(dataset.row_ids)].reset_index(drop=True)
     if values.isna().any():
@@ -145,12 +141,6 @@ def add_holdout_splits(
         return split_by_group(dataset, numbers, f"{rows.what}, groups: column {name!r}")
     splits = _split_by_time(_places(values, name, dates, rows.what), dataset)
     return replace(dataset, splits=splits, checksum="")
-
-
-def _values(rows: TableRows, name: str) -> pandas.Series:
-    import pandas
-
-    return pandas.concat([block[name] for block in rows.blocks([name])], ignore_index=True)
 
 
 def _split_by_time(places: np.ndarray, dataset: Dataset) -> list[Split]:

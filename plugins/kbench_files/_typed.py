@@ -268,16 +268,14 @@ def _read_types(names: Sequence[str], rows: Iterable[Row]) -> Any:
     frame = TextParser([names, *map(list, rows)], header=0, na_values=["?"]).read()
     for name in names:
         if frame[name].dtype == object or str(frame[name].dtype) == "str":
-            values = frame[name].map(_strip_strings)
+            values = frame[name].map(
+                lambda value: value.strip() if isinstance(value, str) else value
+            )
             values = values.where(values != "").infer_objects()
             with contextlib.suppress(ValueError, TypeError):  # numbers in cells of text
                 values = pandas.to_numeric(values)
             frame[name] = values
     return frame
-
-
-def _strip_strings(value: object) -> object:
-    return value.strip() if isinstance(value, str) else value
 
 
 def excel_rows(

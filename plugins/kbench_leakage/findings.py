@@ -92,13 +92,8 @@ class Finding:
             return least >= wanted and self.share >= max(MIN_NEAR, 2 * self.by_chance)
         if self.kind == "order":
             return least >= MIN_LOOKUP and self.share >= MIN_SMOOTH
-        return least >= MIN_SCORE or self._is_perfect
-
-    @property
-    def _is_perfect(self) -> bool:
-        """Whether all test rows are right, which guessing the most frequent class would not be."""
-        by_guess = self.score.base**self.n_scored
-        return not self.is_numeric and self.score.accuracy == 1.0 and by_guess < MIN_GUESS
+        is_perfect = not self.is_numeric and self.score.accuracy == 1.0
+        return least >= MIN_SCORE or (is_perfect and self.score.base**self.n_scored < MIN_GUESS)
 
     @property
     def what(self) -> str:

@@ -280,12 +280,6 @@ def neighbours(train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndar
     return np.where(after == 0, 0, before), after
 
 
-def score_neighbours(before: np.ndarray, after: np.ndarray, train: Targets, test: Targets) -> Score:
-    """Score the prediction of test rows by the targets of two neighbours."""
-    # of two classes the one before wins
-    return score(0.51 * train.columns[before] + 0.49 * train.columns[after], test, train)
-
-
 def smoothness(
     before: np.ndarray, after: np.ndarray, values: np.ndarray, test: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:

@@ -7,7 +7,9 @@ the number of rows that OpenML counted, and parses the data from the checked fil
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +24,6 @@ from kbench.messages import printable
 from kbench.tables.arff import read_arff
 from kbench.tables.table import Column, Table, column_values, split_by_group, to_dataset
 from kbench_openml._client import DamagedError, ask, read_back, read_xml, translate, write_whole
-from kbench_openml._copies import read_copy, read_origins
 
 GROUPS = {
     28: "digits",  # optdigits, of which scikit-learn's digits is the test part
@@ -74,6 +75,42 @@ def load_data(
         version=str(described.version),
         source=f"OpenML data {data_id} from {openml.config.get_server_base_url()}",
     )
+
+
+# -- copies of small datasets that are installed with kbench
+
+_FOLDER = Path(__file__).parent / "data"
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What `origins.toml` says of a dataset; `md5` is that of the file it was made from."""
+
+    name: str
+    version: int
+    target: str
+    title: str
+    creator: str
+    url: str
+    licence: str
+    changes: str
+    md5: str
+    sha256: str
+
+
+@functools.cache
+def read_origins() -> dict[int, Copy]:
+    """Return the copies by OpenML's id."""
+    tables = tomllib.loads((_FOLDER / "origins.toml").read_text("utf-8"))
+    return {int(data_id): Copy(**table) for data_id, table in tables.items()}
+
+
+def read_copy(data_id: int, what: str) -> Table:
+    """Return the rows of a copy; raises DatasetError if its file has been changed."""
+    file = _FOLDER / f"{data_id}.arff.gz"
+    if hashlib.sha256(file.read_bytes()).hexdigest() != read_origins()[data_id].sha256:
+        raise DatasetError(f"{what}: the file {file} was changed. Install kbench again.")
+    return read_arff(file, what)
 
 
 def load_copy(data_id: int, wanted: Wanted, label: str) -> Dataset:

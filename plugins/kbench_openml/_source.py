@@ -17,8 +17,7 @@ from kbench.errors import SourceUnreachableError
 from kbench.parameters import check_choice, check_integer
 from kbench.records import TASK_TYPES
 from kbench_openml._client import client, one_process, translate, write_whole
-from kbench_openml._copies import read_origins
-from kbench_openml._datasets import Wanted, find, load_copy, load_data, load_task
+from kbench_openml._datasets import Wanted, find, load_copy, load_data, load_task, read_origins
 from kbench_openml._transport import (
     DEFAULT,
     Server,

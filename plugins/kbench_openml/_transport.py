@@ -224,8 +224,10 @@ def _once(original, label, server, deadline, session, method, url, options) -> r
                     f"{label}: the server {host(server)} names the URL {shown}, which is on "
                     "another host. Only that server and hosts in KBENCH_OPENML_HOSTS are contacted."
                 )
-            if _origin(address) != _origin(server):
-                options["params"] = _without_key(options.get("params"))
+            if _origin(address) != _origin(server):  # only the server gets the API key
+                params = options.get("params")
+                kept = params.items() if isinstance(params, Mapping) else ()
+                options["params"] = {name: value for name, value in kept if name != "api_key"}
             response = original(session, method, address, **options)
             with contextlib.closing(response):
                 target = response.headers.get("Location")
@@ -292,13 +294,6 @@ def _origin(address: str) -> tuple[str, str, int] | None:
 def _named_hosts() -> set[str]:
     names = os.environ.get("KBENCH_OPENML_HOSTS", "").lower().split(",")
     return {name.strip() for name in names if name.strip()}
-
-
-def _without_key(params: object) -> dict[str, object] | None:
-    """Return the parameters of a request without the API key, which only its server gets."""
-    if not isinstance(params, Mapping):
-        return None
-    return {name: value for name, value in params.items() if name != "api_key"}
 
 
 def _unreachable(label: str, url: str, error: BaseException) -> DatasetError:

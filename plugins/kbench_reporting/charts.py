@@ -24,7 +24,6 @@ from kbench.features import (
     Status,
     Style,
     Styles,
-    Table,
     document,
     draw_lines,
     duration,
@@ -70,16 +69,6 @@ COSTS = (
 )
 
 
-def _with_statuses(table: Table, content: ReportData, cost: str) -> Table:
-    """Return the table of methods with the statuses of the front against another cost."""
-    decided = not content.certainty.front(cost).reason
-    rows = [
-        {**row, "front": place.status if decided else None, "front_share": place.probability}
-        for row, place in zip(table.rows, places(content, cost), strict=True)
-    ]
-    return replace(table, rows=rows, notes={})
-
-
 def drawn_costs(content: ReportData) -> Iterator[Cost]:
     """Yield the costs that all methods have, and in which they differ."""
     for cost in COSTS:
@@ -97,6 +86,7 @@ def cost_charts(content: ReportData) -> Iterator[Chart]:
     for cost in drawn_costs(content):
         costs = [getattr(standing, cost.attribute) for standing in standings]
         title = f"{words} against {cost.title}"
+        on_front = places(content, cost.attribute)
         draw = partial(
             scatter,
             [standing.name for standing in standings],
@@ -105,14 +95,20 @@ def cost_charts(content: ReportData) -> Iterator[Chart]:
             content.metric,
             cost.label,
             cost.written,
-            [place.status for place in places(content, cost.attribute)],
+            [place.status for place in on_front],
             styles=styles,
         )
         shown = {"place", "feature_map", "learner", "mean", cost.attribute, "front", "front_share"}
-        table = _with_statuses(methods(content), content, cost.attribute)
+        table, is_decided = methods(content), not content.certainty.front(cost.attribute).reason
         columns = [replace(c, wide=False) for c in table.columns if c.name in shown]
+        # the statuses are those of the front against this cost
+        rows = [
+            {**row, "front": place.status if is_decided else None, "front_share": place.probability}
+            for row, place in zip(table.rows, on_front, strict=True)
+        ]
+        table = replace(table, title=title, columns=columns, rows=rows, notes={})
         as_error = draw(as_error=True) if is_share_metric(content.metric) else ""
-        yield Chart(title, draw(), replace(table, title=title, columns=columns), as_error)
+        yield Chart(title, draw(), table, as_error)
 
 
 def growth_charts(content: ReportData) -> Iterator[Chart]:

@@ -16,6 +16,8 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup, escape
+
 from kbench import records
 from kbench._version import __version__
 from kbench.errors import PluginError
@@ -60,7 +62,6 @@ from kbench_reporting import charts, diagram, findings, pictures, tables
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 _SUBSCRIPT = re.compile(r"_\{(\w+)\}")
 
@@ -90,8 +91,6 @@ def page(
     features that add sections, the installed ones by default. Every name is escaped; nothing is
     loaded from elsewhere.
     """
-    from markupsafe import Markup
-
     numbers = {method: str(i) for i, method in enumerate(content.methods)}
     by_name = {format_method(method): number for method, number in numbers.items()}
     environment, sandbox = (environment_of_pages(__package__, each) for each in (False, True))
@@ -261,8 +260,6 @@ def _section(
     name: str, file: Traversable, environment: Environment, values: Mapping[str, object]
 ) -> Markup:
     """Render a plugin's section, or the problem with it."""
-    from markupsafe import Markup
-
     try:
         template = environment.from_string(file.read_text(encoding="utf-8"))
         return Markup(template.render(values))
@@ -337,8 +334,6 @@ def _group(parts: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
 
 
 def _with_subscripts(text: str) -> Markup:
-    from markupsafe import Markup, escape
-
     return Markup(_SUBSCRIPT.sub(r"<sub>\1</sub>", str(escape(printable_lines(text)))))
 
 

@@ -120,10 +120,9 @@ def methods(content: ReportData) -> Table:
         *(of_board[name] for name in ("fit_time_s", "predict_time_per_row_s")),
         replace(of_board["n_components"], wide=True),
     ]
-    rows: list[dict[str, object]] = []
     # the methods of the standings come first
-    for place, line in zip(places(content, "fit_time_s"), board.rows, strict=False):
-        rows.append({**line, "front_share": place.probability})
+    on_front = zip(places(content, "fit_time_s"), board.rows, strict=False)
+    rows = [{**line, "front_share": place.probability} for place, line in on_front]
     marks = best_marks(rows, content.metric)
     return Table("methods", "Methods over all datasets", made, rows, marks, board.notes)
 

@@ -10,8 +10,7 @@ from kbench.errors import SuiteError
 from kbench.evaluation.definitions import METRICS
 from kbench.records import ACCURACY, Metric
 from kbench.results.rows import TIMES, Row, newest
-from kbench_compare.changes import Noise, columns
-from kbench_compare.comparison import comparable, compare
+from kbench_compare.comparison import Noise, columns, comparable, compare
 from tests.support.report_rows import changed
 
 

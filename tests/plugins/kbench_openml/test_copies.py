@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from kbench import DatasetError
-from kbench_openml import _copies
-from kbench_openml._copies import read_origins
+from kbench_openml import _datasets
+from kbench_openml._datasets import read_origins
 from kbench_openml._source import load
 from tests.support import openml_server
 from tests.support.openml_server import OpenMLServer
@@ -40,9 +40,9 @@ SHAPES = {
 
 
 def test_every_file_has_its_origin():
-    names = {int(file.name.partition(".")[0]) for file in _copies._FOLDER.glob("*.gz")}
+    names = {int(file.name.partition(".")[0]) for file in _datasets._FOLDER.glob("*.gz")}
     assert names == set(read_origins()) == set(SHAPES)
-    assert sum(file.stat().st_size for file in _copies._FOLDER.iterdir()) < 1e6
+    assert sum(file.stat().st_size for file in _datasets._FOLDER.iterdir()) < 1e6
     assert all(origin.licence == "CC BY 4.0" for origin in read_origins().values())
     assert all(origin.url.startswith("https://doi.org/") for origin in read_origins().values())
 
@@ -50,7 +50,7 @@ def test_every_file_has_its_origin():
 @pytest.mark.parametrize("data_id", SHAPES)
 def test_a_copy_is_read_without_a_network(data_id, no_network):
     origin = read_origins()[data_id]
-    content = gzip.decompress((_copies._FOLDER / f"{data_id}.arff.gz").read_bytes())
+    content = gzip.decompress((_datasets._FOLDER / f"{data_id}.arff.gz").read_bytes())
     assert hashlib.md5(content).hexdigest() == origin.md5
     data = load(data_id=data_id)
     assert (*data.X.shape, len(np.unique(data.y))) == SHAPES[data_id]
@@ -60,7 +60,7 @@ def test_a_copy_is_read_without_a_network(data_id, no_network):
 
 def test_a_copy_and_the_file_of_a_server_are_equal(connect_openml, tmp_path, monkeypatch):
     copy = load(data_id=41, target="Type")
-    arff = gzip.decompress((_copies._FOLDER / "41.arff.gz").read_bytes()).decode()
+    arff = gzip.decompress((_datasets._FOLDER / "41.arff.gz").read_bytes()).decode()
     served = openml_server.dataset("glass", arff, "Type", 214)
     everything = {**openml_server.datasets(), 41: served}
     monkeypatch.setattr(openml_server, "datasets", lambda: everything)
@@ -96,11 +96,11 @@ def _parts(openml):
 
 
 def test_a_changed_copy_is_rejected(monkeypatch, tmp_path, no_network):
-    content = bytearray((_copies._FOLDER / "41.arff.gz").read_bytes())
+    content = bytearray((_datasets._FOLDER / "41.arff.gz").read_bytes())
     content[-20] ^= 1
     (tmp_path / "41.arff.gz").write_bytes(content)
     read_origins()
-    monkeypatch.setattr(_copies, "_FOLDER", tmp_path)
+    monkeypatch.setattr(_datasets, "_FOLDER", tmp_path)
     with pytest.raises(DatasetError, match=r"41\.arff\.gz was changed. Install kbench again"):
         load(data_id=41)
 
