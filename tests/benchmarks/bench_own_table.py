@@ -38,7 +38,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 from dirty_tables import MAKERS, Table, make, write_comma, write_plain
@@ -55,6 +54,7 @@ from threadpoolctl import threadpool_limits
 from kbench.registry.callables import resolve
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
+from kbench_tables.export.load_model import open_model
 
 SETS = {
     "letter": 6,
@@ -332,9 +332,9 @@ def recommended(table: Table, limit: float, folder: Path) -> tuple[dict[str, Any
     if not end["export"]:
         raise RuntimeError("nothing is recommended")
     words = shlex.split(end["export"])
-    words[words.index("-o") + 1 :] = [str(folder / "model"), "--format", "joblib"]
+    words[words.index("-o") + 1 :] = [str(folder / "model")]
     subprocess.run(words, capture_output=True, text=True, check=True)
-    model = joblib.load(folder / "model" / "model.joblib")
+    model = open_model(folder / "model").pipeline
     predicted = predictions(table, model, table.test.drop(columns="target"))
     method = end["recommended"]
     return result | {"method": f"{method['feature_map']} + {method['learner']}"}, predicted

@@ -42,14 +42,6 @@ def export(
     dataset: str | None = None,
     feature_map: str | None = None,
     learner: str | None = None,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            help="portable (needs only numpy, scipy and scikit-learn), or one file that needs "
-            "kbench: skops, or joblib (a pickle, which runs code when it is loaded).",
-        ),
-    ] = "portable",
     onnx: Annotated[
         bool,
         typer.Option("--onnx", help="Also write an ONNX model, of linear and Fourier methods."),
@@ -75,18 +67,12 @@ def export(
     the folder, it loads the model again and compares the predictions.
     """
     from kbench.features import DataCache, Planner, load_registry, set_metric
-    from kbench_tables.export.model_folder import (
-        PORTABLE,
-        TRUST,
-        TRUST_CODE,
-        check_export,
-        export_cell,
-    )
+    from kbench_tables.export.model_folder import TRUST, check_export, export_cell
     from kbench_tables.recommend.user_data import fetch_dataset
 
     if output is None:
         raise SuiteError("-o FOLDER is missing: the folder to create")
-    check_export(output, form, onnx)
+    check_export(output, onnx)
     registry = load_registry()
     options = {**own, "metric": metric, "probabilities": probabilities, "params": params}
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
@@ -110,34 +96,31 @@ def export(
         output,
         registry,
         chosen.compared,
-        form=form,
         onnx=onnx,
         mlflow=mlflow,
         announce=lambda text: echo(text, err=True),
     )
     written = done.facts
-    is_portable = form == PORTABLE
-    file = output / (written["package"] if is_portable else f"model.{form}")
-    size = sum(each.stat().st_size for each in (*file.rglob("*"), file) if each.is_file())
+    package = output / written["package"]
+    size = sum(each.stat().st_size for each in package.rglob("*") if each.is_file())
     echo(f"{output}: {planned.cell.name}")
-    echo(f"  {file}: {size / 1000:,.0f} kB; README.md says how to load it")
+    echo(f"  {package}: {size / 1000:,.0f} kB; README.md says how to load it")
     echo(
-        f"  loaded in a new process{' without kbench' if is_portable else ''}: it predicts the "
-        f"same on all {written['n_rows']:,} rows"
+        "  loaded in a new process without kbench: it predicts the same on all "
+        f"{written['n_rows']:,} rows"
     )
-    if is_portable:
-        one, many = written["latency_s"]["1"], written["latency_s"]["1000"]
-        echo(
-            f"  {1e6 * one:,.0f} microseconds per row one row at a time, {1e6 * many:,.1f} for "
-            "1,000 rows at a time"
-        )
-        digest = hashlib.sha256((output / "model.json").read_bytes()).hexdigest()
-        echo(f"  SHA-256 of model.json, for `kbench predict --sha256`: {digest}")
+    one, many = written["latency_s"]["1"], written["latency_s"]["1000"]
+    echo(
+        f"  {1e6 * one:,.0f} microseconds per row one row at a time, {1e6 * many:,.1f} for "
+        "1,000 rows at a time"
+    )
+    digest = hashlib.sha256((output / "model.json").read_bytes()).hexdigest()
+    echo(f"  SHA-256 of model.json, for `kbench predict --sha256`: {digest}")
     if done.raw:
         echo("  its input is the original table, without the target")
     if written["measured"] is None and "intervals" not in written:
         echo("  it was not evaluated with these parameters on all rows")
-    echo(f"\n{TRUST_CODE if is_portable else TRUST}")
+    echo(f"\n{TRUST}")
 
 
 def _suite(

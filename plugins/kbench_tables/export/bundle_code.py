@@ -16,7 +16,6 @@ from pathlib import Path
 
 from kbench.errors import ExportError
 from kbench.features import find_source, read_source
-from kbench.messages import option
 from kbench_tables.export.closure import Import, find_imports, import_closure
 from kbench_tables.export.plain_objects import BASE
 
@@ -103,8 +102,7 @@ def collect_code(modules: Iterable[str], packages: Iterable[str]) -> Code:
         if path.suffix != ".py":
             raise ExportError(
                 f"{name} is compiled ({path.name}): a model folder cannot contain compiled code; "
-                f"{option('format', 'joblib')} saves a model for an environment with the same "
-                "packages"
+                "move it to an installed package that the plugin requires"
             )
         module = _Module(name, path.name == "__init__.py", read_source(path))
         files[_path(name, module.is_package)] = module.rewrite(tops)

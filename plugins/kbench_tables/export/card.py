@@ -8,7 +8,7 @@ from typing import Any
 
 from kbench.messages import number, plural
 from kbench.tables.texts import DateColumn, UnitColumn
-from kbench_tables.export.fit import Fitted, has_intervals
+from kbench_tables.export.fit import Fitted
 
 _SHOWN: Mapping[str, Mapping[str, str]] = {
     "classification": {"accuracy": "accuracy", "brier_score": "Brier score of the probabilities"},
@@ -43,9 +43,7 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
         facts=facts,
         warning=warning,
         mlflow=mlflow,
-        is_portable="package" in facts,
         is_classifier=facts["task"] == "classification",
-        has_deviations=has_intervals(fitted.pipeline),
         columns=_columns(fitted.pipeline.named_steps.get("encode")),
         n_features=fitted.dataset.X.shape[1],
         scores=_SHOWN[facts["task"]],

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from kbench.errors import ExportError
-from kbench.messages import option
 from kbench_tables.export.model import ARRAYS, FORMAT, OBJECTS, Model
 
 _PACKAGE = re.compile(r"kbench_model_[0-9a-f]{12}")
@@ -207,8 +206,7 @@ def try_out(
         answer = {"error": last}
     if "error" in answer:
         raise ExportError(
-            f"the model cannot be used with {', '.join(requirements)} alone: {answer['error']}; "
-            f"{option('format', 'joblib')} saves it for an environment with the same packages"
+            f"the model cannot be used with {', '.join(requirements)} alone: {answer['error']}"
         )
     with np.load(answers, allow_pickle=False) as file:
         return {name: file[name] for name in file.files}, answer["latency"]

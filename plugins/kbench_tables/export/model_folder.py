@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import shutil
@@ -29,15 +28,12 @@ from kbench.features import (
     Validity,
     Verbs,
     cluster_id,
-    how_to_get,
     import_registry,
     machine_id,
     make_full_row,
     recall,
     state_folder,
 )
-from kbench.messages import option
-from kbench.parameters import check_choice
 from kbench.records import Cell, Metric, TaskType
 from kbench_tables.export.card import card
 from kbench_tables.export.decode_table import example_rows, plain_rows
@@ -47,13 +43,7 @@ from kbench_tables.export.model import FORMAT, Facts, agree
 from kbench_tables.export.onnx import check_onnx, write_onnx
 from kbench_tables.export.package_writer import hash_files, package_name, write_package
 
-PORTABLE = "portable"
-FORMATS = (PORTABLE, "skops", "joblib")
 TRUST = (
-    "A model file can run code while it is loaded. Load only files that you or people you trust "
-    "have written. skops loads only the types that you name; joblib loads any type."
-)
-TRUST_CODE = (
     "The folder holds code, which runs when the model is loaded. Load only folders that you or "
     "people you trust have written; kbench predict compares all files with model.json."
 )
@@ -64,28 +54,15 @@ _MEASURED = ("n_splits_done", "fit_time_s", "predict_time_s")
 """Columns of a results row that ``model.json`` has, beside the machine and the metrics."""
 
 
-def check_format(form: str) -> None:
-    """Raise ExportError if the package of a format is not installed, before anything is fitted."""
-    check_choice(form, option("format"), FORMATS, error=ExportError)
-    if form == "skops":
-        try:
-            import skops.io  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise ExportError(
-                f"{option('format', 'skops')} needs the package 'skops'{how_to_get('skops')}; "
-                f"{option('format', 'joblib')} needs no further package"
-            ) from error
-
-
 def write(
     folder: Path,
     cell: Cell,
     key: str,
     fitted: Fitted,
     row: Row | None,
-    form: str,
-    mlflow: bool,
-    owners: Mapping[str, str] | None = None,
+    owners: Mapping[str, str],
+    *,
+    mlflow: bool = False,
     onnx: bool = False,
 ) -> Facts:
     """Save a fitted pipeline with its card, load it again, compare its predictions.
@@ -99,12 +76,9 @@ def write(
     try:
         temporary.mkdir(parents=True)
         expected = _answers(fitted.pipeline, fitted.table)
-        if form == PORTABLE:
-            package = package_name(fitted.dataset.checksum, key)
-            about = write_package(temporary, package, cell, fitted, owners or {})
-            about["latency_s"] = _compare_in_process(temporary, fitted, expected, about)
-        else:
-            about = _one_file(temporary / f"model.{form}", fitted, expected, form)
+        package = package_name(fitted.dataset.checksum, key)
+        about = write_package(temporary, package, cell, fitted, owners)
+        about["latency_s"] = _compare_in_process(temporary, fitted, expected, about)
         if onnx:
             about["onnx"] = write_onnx(temporary / "model.onnx", fitted)
         if mlflow:
@@ -113,10 +87,8 @@ def write(
                 example = example_rows(cell, fitted.pipeline[0], import_registry(), EXAMPLE_ROWS)
             _save_as("mlflow", fitted.pipeline, temporary / "mlflow", example)
         facts = _facts(cell, key, fitted, row, about)
-        trust = TRUST_CODE if form == PORTABLE else TRUST
-        (temporary / "README.md").write_text(card(facts, fitted, trust, mlflow), "utf-8")
-        if form == PORTABLE:
-            facts["files"] = hash_files(temporary)
+        (temporary / "README.md").write_text(card(facts, fitted, TRUST, mlflow), "utf-8")
+        facts["files"] = hash_files(temporary)
         (temporary / "model.json").write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
         temporary.rename(folder.absolute())
     except OSError as error:
@@ -124,35 +96,6 @@ def write(
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return facts
-
-
-def _one_file(file: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], form: str) -> Facts:
-    """Write the pipeline as one file and compare what it predicts once it is loaded."""
-    trusted: list[str] = []
-    if form == "joblib":
-        import joblib
-
-        joblib.dump(fitted.pipeline, file, compress=3)
-        loaded = joblib.load(file)
-    else:
-        import skops.io
-
-        try:
-            skops.io.dump(fitted.pipeline, file)
-            trusted = sorted(skops.io.get_untrusted_types(file=file))
-        except Exception as error:  # what skops cannot take apart has no common base
-            first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise ExportError(
-                f"skops cannot save this model: {first}; {option('format', 'joblib')} can"
-            ) from error
-        loaded = skops.io.load(file, trusted=trusted)
-    _compare(expected, _answers(loaded, fitted.table), form)
-    return {
-        "file": file.name,
-        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
-        "trusted": trusted,
-        "requirements": _requirements(),
-    }
 
 
 def _compare_in_process(
@@ -297,10 +240,9 @@ class Exported:
     """Whether the input of the model is the user's original table."""
 
 
-def check_export(folder: Path, form: str = PORTABLE, onnx: bool = False) -> None:
-    """Raise ExportError if the folder exists or a format cannot be written here."""
+def check_export(folder: Path, onnx: bool = False) -> None:
+    """Raise ExportError if the folder exists or ONNX models cannot be written here."""
     refuse_existing(folder)
-    check_format(form)
     if onnx:
         check_onnx()
 
@@ -311,7 +253,6 @@ def export_cell(
     registry: Registry,
     metric: Metric,
     *,
-    form: str = PORTABLE,
     onnx: bool = False,
     mlflow: bool = False,
     announce: Callable[[str], None] = lambda message: None,
@@ -320,7 +261,7 @@ def export_cell(
 
     The dataset is in the data cache. `announce` is called before the fit.
     """
-    check_export(folder, form, onnx)
+    check_export(folder, onnx)
     facts = planned.dataset
     assert facts is not None
     planned, where = recall_results(planned)
@@ -329,7 +270,9 @@ def export_cell(
     # the model is fitted, saved and loaded again by this process
     fitted = refit(planned.cell, DataCache().load_for(facts), import_registry())
     owners = {plugin.module.partition(".")[0]: plugin.distribution for plugin in registry.plugins}
-    written = write(folder, planned.cell, planned.key, fitted, row, form, mlflow, owners, onnx)
+    written = write(
+        folder, planned.cell, planned.key, fitted, row, owners, mlflow=mlflow, onnx=onnx
+    )
     return Exported(written, fitted.raw)
 
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from kbench.errors import ExportError
 from kbench.features import import_registry
-from kbench.messages import option
 from kbench.records import Cell
 from kbench_tables.export import plain_objects
 from kbench_tables.export.bundle_code import (
@@ -105,9 +104,7 @@ def write_package(
     try:
         written, arrays = plain_objects.dump(parts, own)
     except plain_objects.NotPlainError as error:
-        raise ExportError(
-            f"this model cannot be saved without pickle: {error}; {option('format', 'joblib')} can"
-        ) from error
+        raise ExportError(f"this model cannot be saved without pickle: {error}") from error
     sources = import_registry().all("dataset").values()
     module, _, reader = next(s.text_blocks for s in sources if s.text_blocks).partition(":")
     code = collect_code({*names, module}, {*owners, module.partition(".")[0]})

@@ -101,7 +101,6 @@ class Recommendation:
         *,
         onnx: bool = False,
         mlflow: bool = False,
-        format: str = "portable",
     ) -> Path:
         """Fit the recommended method on all rows, and save it as ``kbench export`` does.
 
@@ -111,8 +110,6 @@ class Recommendation:
             The folder to create; it must not exist.
         onnx, mlflow : bool, default False
             Also write an ONNX or an MLflow model.
-        format : {"portable", "skops", "joblib"}
-            A folder that needs numpy, scipy and scikit-learn only, or a file that needs kbench.
 
         Returns
         -------
@@ -130,16 +127,14 @@ class Recommendation:
         if chosen is None:
             raise SuiteError("there is no recommended method to export")
         folder = Path(folder)
-        check_export(folder, format, onnx)
+        check_export(folder, onnx)
         registry, data = load_registry(), self._data
         maps, learners = [chosen.cell.feature_map.name], [chosen.cell.learner.name]
         facts = fetch_dataset(data.ref, registry)  # again, if the cache was emptied
         suite = suite_for(data.ref, facts, registry, maps, learners, by=self._by)
         suite = apply_settings(suite, self._compared.settings, registry)
         planned = Planner(registry, DataCache()).plan(suite, {data.ref.label: facts})[0]
-        export_cell(
-            planned, folder, registry, suite.compared, form=format, onnx=onnx, mlflow=mlflow
-        )
+        export_cell(planned, folder, registry, suite.compared, onnx=onnx, mlflow=mlflow)
         return folder
 
     def __repr__(self) -> str:

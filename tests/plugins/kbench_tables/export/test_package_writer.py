@@ -13,7 +13,7 @@ import numpy as np
 import pandas
 import pytest
 
-from kbench import Cell, ExportError, Protocol, Ref
+from kbench import Cell, Dataset, ExportError, Protocol, Ref
 from kbench.registry.callables import resolve
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
@@ -78,7 +78,7 @@ def exported(place, registry, target, feature_map, learner, name):
     data = resolve(registry.get("dataset", "csv").load)(**params)
     cell = Cell(Ref("csv", params), Ref(feature_map), Ref(learner), FEW)
     fitted = refit(cell, data, registry)
-    facts = write(place / name, cell, "key", fitted, None, "portable", False, OWNERS)
+    facts = write(place / name, cell, "key", fitted, None, OWNERS)
     return fitted, facts
 
 
@@ -422,12 +422,34 @@ def test_a_map_of_a_third_party_leaves_too(place, install_plugin, tmp_path):
     data = resolve(registry.get("dataset", "csv").load)(**params)
     cell = Cell(Ref("csv", params), Ref("squares"), Ref("ridge"), FEW)
     fitted = refit(cell, data, registry)
-    facts = write(tmp_path / "model", cell, "key", fitted, None, "portable", False, owners)
+    facts = write(tmp_path / "model", cell, "key", fitted, None, owners)
     copied = (tmp_path / "model" / facts["package"] / "third_party_squares.py").read_text()
     assert "from .kbench import FeatureMap, hookimpl" in copied
     model = open_model(tmp_path / "model")
     assert type(model.pipeline[2]).__module__ == f"{facts['package']}.third_party_squares"
     np.testing.assert_allclose(model.predict(fitted.table), fitted.pipeline.predict(fitted.table))
+
+
+@pytest.mark.slow
+def test_every_built_in_method_can_be_saved(registry, tmp_path):
+    iris = resolve(registry.get("dataset", "iris").load)()
+    rows = np.arange(0, 100, 2)  # two classes: some learners are binary
+    data = {
+        "classification": Dataset("iris-2", iris.X[rows], np.asarray(iris.y)[rows]),
+        "regression": Dataset("petals", iris.X[rows, :3], iris.X[rows, 3]),
+    }
+    one = Protocol(inner_folds=2, search_method="random", n_candidates=1, missing="impute")
+    owners = {plugin.module.partition(".")[0]: plugin.distribution for plugin in registry.plugins}
+    methods = [(name, "ridge", "classification") for name in registry.all("feature map")]
+    methods += [
+        ("identity", name, task)
+        for name, record in registry.all("learner").items()
+        for task in record.tasks
+    ]
+    for number, (map_, learner, task) in enumerate(methods):
+        cell = Cell(Ref("iris"), Ref(map_), Ref(learner), one)
+        fitted = refit(cell, data[task], registry)
+        write(tmp_path / str(number), cell, "key", fitted, None, owners)
 
 
 @pytest.mark.slow

@@ -363,7 +363,7 @@ def test_a_plugin_adds_a_kind_of_file(customers, store_uri, install_plugin, capf
     )
     assert code == 0, err
     assert "60 rows, 2 columns, 3 after encoding, 2 classes ('yes' 50 %, 'no' 50 %)" in out
-    method = ["--feature-map", "identity", "--format", "joblib", "-o", "model"]
+    method = ["--feature-map", "identity", "-o", "model"]
     code, out, err = command("export", *words, *method, capfd=capfd)
     assert code == 0, err
     assert "its input is the original table, without the target" in out
