@@ -91,7 +91,7 @@ def export(
         facts = fetch_dataset(planned.cell.dataset, registry)
         again = planner.plan(chosen, {**datasets, planned.cell.dataset.label: facts})
         planned = next(cell for cell in again if cell.cell == planned.cell)
-    done = export_cell(
+    written, is_raw = export_cell(
         planned,
         output,
         registry,
@@ -100,7 +100,6 @@ def export(
         mlflow=mlflow,
         announce=lambda text: echo(text, err=True),
     )
-    written = done.facts
     package = output / written["package"]
     size = sum(each.stat().st_size for each in package.rglob("*") if each.is_file())
     echo(f"{output}: {planned.cell.name}")
@@ -116,7 +115,7 @@ def export(
     )
     digest = hashlib.sha256((output / "model.json").read_bytes()).hexdigest()
     echo(f"  SHA-256 of model.json, for `kbench predict --sha256`: {digest}")
-    if done.raw:
+    if is_raw:
         echo("  its input is the original table, without the target")
     if written["measured"] is None and "intervals" not in written:
         echo("  it was not evaluated with these parameters on all rows")

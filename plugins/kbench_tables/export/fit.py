@@ -180,11 +180,6 @@ def _drop_missing(dataset: Dataset) -> Dataset:
     )
 
 
-def has_intervals(pipeline: Any) -> bool:
-    """Return whether an exported pipeline predicts standard deviations."""
-    return getattr(pipeline[-1], "has_distribution", False) is True
-
-
 def to_labels(names: Sequence[str]) -> np.ndarray:
     """Return class names with the type of the user's table: strings, integers or booleans."""
     if all(_WHOLE.fullmatch(name) for name in names):

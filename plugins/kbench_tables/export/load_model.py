@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from importlib import metadata
 from importlib.abc import Loader, MetaPathFinder
@@ -170,46 +171,44 @@ def try_out(
     rows: list[dict[str, object]],
     methods: Iterable[str],
     requirements: Iterable[str],
-    scratch: Path,
 ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
     """Return the predictions of a model in a new process, and its seconds per row by batch size.
 
     Only the standard library, `requirements` and their dependencies can be imported there.
-    `scratch` is a folder for files.
     """
     import joblib
 
-    inputs, answers = scratch / "inputs.joblib", scratch / "answers.npz"
-    joblib.dump(X, inputs)
-    task = {
-        "folder": str(folder),
-        "package": package,
-        "allowed": sorted(_list_modules(requirements)),
-        "inputs": str(inputs),
-        "rows": rows,
-        "methods": list(methods),
-        "answers": str(answers),
-    }
-    # -I: neither environment variables nor the current folder; -B: no files in the package
-    done = subprocess.run(
-        [sys.executable, "-I", "-B", "-W", "ignore", "-c", _TRIAL],
-        input=json.dumps(task),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    inputs.unlink()
-    try:
-        answer = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        answer = {"error": last}
-    if "error" in answer:
-        raise ExportError(
-            f"the model cannot be used with {', '.join(requirements)} alone: {answer['error']}"
+    with tempfile.TemporaryDirectory() as scratch:
+        inputs, answers = Path(scratch) / "inputs.joblib", Path(scratch) / "answers.npz"
+        joblib.dump(X, inputs)
+        task = {
+            "folder": str(folder),
+            "package": package,
+            "allowed": sorted(_list_modules(requirements)),
+            "inputs": str(inputs),
+            "rows": rows,
+            "methods": list(methods),
+            "answers": str(answers),
+        }
+        # -I: neither environment variables nor the current folder; -B: no files in the package
+        done = subprocess.run(
+            [sys.executable, "-I", "-B", "-W", "ignore", "-c", _TRIAL],
+            input=json.dumps(task),
+            capture_output=True,
+            text=True,
+            check=False,
         )
-    with np.load(answers, allow_pickle=False) as file:
-        return {name: file[name] for name in file.files}, answer["latency"]
+        try:
+            answer = json.loads(done.stdout.splitlines()[-1])
+        except (IndexError, ValueError):
+            last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+            answer = {"error": last}
+        if "error" in answer:
+            raise ExportError(
+                f"the model cannot be used with {', '.join(requirements)} alone: {answer['error']}"
+            )
+        with np.load(answers, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}, answer["latency"]
 
 
 def _list_modules(requirements: Iterable[str]) -> set[str]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ from kbench.features import (
 from kbench.records import Cell, Metric, TaskType
 from kbench_tables.export.card import card
 from kbench_tables.export.decode_table import example_rows, plain_rows
-from kbench_tables.export.fit import Fitted, has_intervals, refit, to_labels
+from kbench_tables.export.fit import Fitted, refit, to_labels
 from kbench_tables.export.load_model import try_out
 from kbench_tables.export.model import FORMAT, Facts, agree
 from kbench_tables.export.onnx import check_onnx, write_onnx
@@ -50,6 +49,8 @@ TRUST = (
 EXAMPLE_ROWS = 5
 TRIED_ROWS = 1000
 """Rows that a fresh process predicts as mappings."""
+ROUNDING = 1e-9
+"""Largest relative difference of numbers between two processes."""
 _MEASURED = ("n_splits_done", "fit_time_s", "predict_time_s")
 """Columns of a results row that ``model.json`` has, beside the machine and the metrics."""
 
@@ -75,10 +76,9 @@ def write(
     temporary = folder.absolute().with_name(f".{folder.name}-{secrets.token_hex(4)}")
     try:
         temporary.mkdir(parents=True)
-        expected = _answers(fitted.pipeline, fitted.table)
         package = package_name(fitted.dataset.checksum, key)
         about = write_package(temporary, package, cell, fitted, owners)
-        about["latency_s"] = _compare_in_process(temporary, fitted, expected, about)
+        about["latency_s"] = _compare_in_process(temporary, fitted, about)
         if onnx:
             about["onnx"] = write_onnx(temporary / "model.onnx", fitted)
         if mlflow:
@@ -98,26 +98,27 @@ def write(
     return facts
 
 
-def _compare_in_process(
-    folder: Path, fitted: Fitted, expected: Mapping[str, np.ndarray], about: Mapping[str, Any]
-) -> dict[str, float]:
-    """Compare the predictions of a new process without kbench; return its seconds per row."""
-    methods = [name for name in expected if name != "sd"]
-    rows = plain_rows(fitted.table, TRIED_ROWS) if "encode" in fitted.pipeline.named_steps else []
-    with tempfile.TemporaryDirectory() as scratch:
-        answers, latency = try_out(
-            folder,
-            about["package"],
-            fitted.dataset.X,
-            rows,
-            methods,
-            about["requirements"],
-            Path(scratch),
-        )
-    wanted = {name: expected[name] for name in methods}
+def _compare_in_process(folder: Path, fitted: Fitted, about: Mapping[str, Any]) -> dict[str, float]:
+    """Compare the predictions of a new process without kbench; return its seconds per row.
+
+    ExportError is raised if labels differ, or numbers differ by more than rounding.
+    """
+    names = ("predict", "predict_proba", "decision_function")
+    pipeline, table = fitted.pipeline, fitted.table
+    expected = {n: np.asarray(getattr(pipeline, n)(table)) for n in names if hasattr(pipeline, n)}
+    rows = plain_rows(table, TRIED_ROWS) if "encode" in pipeline.named_steps else []
+    answers, latency = try_out(
+        folder, about["package"], fitted.dataset.X, rows, list(expected), about["requirements"]
+    )
     if rows:
-        wanted["rows"] = expected["predict"][: len(rows)]
-    _compare(wanted, answers, "the folder", 1e-9)  # up to the rounding of another process
+        expected["rows"] = expected["predict"][: len(rows)]
+    is_same = expected.keys() == answers.keys()
+    for name, one in expected.items() if is_same else ():
+        other = answers[name]
+        is_number = one.dtype.kind == other.dtype.kind == "f"
+        is_same &= agree(one, other, ROUNDING) if is_number else np.array_equal(one, other)
+    if not is_same:
+        raise ExportError("the predictions change when the model is loaded from the folder")
     return latency
 
 
@@ -125,35 +126,6 @@ def refuse_existing(folder: Path) -> None:
     """Raise ExportError if the folder exists: nothing is ever overwritten."""
     if folder.exists() or folder.is_symlink():
         raise ExportError(f"-o {folder}: it exists; choose another folder, or remove it first")
-
-
-def _answers(pipeline: Any, table: Any) -> dict[str, np.ndarray]:
-    names = ("predict", "predict_proba", "decision_function")
-    answers = {
-        name: np.asarray(getattr(pipeline, name)(table))
-        for name in names
-        if hasattr(pipeline, name)
-    }
-    if has_intervals(pipeline):
-        answers["sd"] = np.asarray(pipeline.predict(table, return_std=True)[1])
-    return answers
-
-
-def _compare(
-    expected: Mapping[str, np.ndarray],
-    loaded: Mapping[str, np.ndarray],
-    form: str,
-    tolerance: float = 0.0,
-) -> None:
-    """Raise ExportError if labels differ, or numbers differ by more than a tolerance."""
-    is_same = expected.keys() == loaded.keys()
-    for name, one in expected.items() if is_same else ():
-        if tolerance and one.dtype.kind == "f" and loaded[name].dtype.kind == "f":
-            is_same = is_same and agree(one, loaded[name], tolerance)
-        else:
-            is_same = is_same and np.array_equal(one, loaded[name], equal_nan=one.dtype.kind == "f")
-    if not is_same:
-        raise ExportError(f"the predictions change when the model is loaded from {form}")
 
 
 def _save_as(form: str, pipeline: Any, folder: Path, example: Any) -> None:
@@ -230,16 +202,6 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 
-@dataclass(frozen=True)
-class Exported:
-    """The result of an export."""
-
-    facts: Facts
-    """The content of ``model.json``."""
-    raw: bool
-    """Whether the input of the model is the user's original table."""
-
-
 def check_export(folder: Path, onnx: bool = False) -> None:
     """Raise ExportError if the folder exists or ONNX models cannot be written here."""
     refuse_existing(folder)
@@ -256,12 +218,12 @@ def export_cell(
     onnx: bool = False,
     mlflow: bool = False,
     announce: Callable[[str], None] = lambda message: None,
-) -> Exported:
+) -> tuple[Facts, bool]:
     """Search and fit the method of a cell on all rows of its dataset, and write the model.
 
-    The dataset is in the data cache. `announce` is called before the fit.
+    The dataset is in the data cache. `announce` is called before the fit. Return the facts of
+    ``model.json``, and whether the input of the model is the user's original table.
     """
-    check_export(folder, onnx)
     facts = planned.dataset
     assert facts is not None
     planned, where = recall_results(planned)
@@ -273,7 +235,7 @@ def export_cell(
     written = write(
         folder, planned.cell, planned.key, fitted, row, owners, mlflow=mlflow, onnx=onnx
     )
-    return Exported(written, fitted.raw)
+    return written, fitted.raw
 
 
 def recall_results(planned: PlannedCell) -> tuple[PlannedCell, str]:

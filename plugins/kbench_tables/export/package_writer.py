@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -217,12 +217,10 @@ def _trial(X: Any) -> Any:
     return rows
 
 
-def hash_files(folder: Path, left_out: Collection[str] = ()) -> dict[str, str]:
+def hash_files(folder: Path) -> dict[str, str]:
     """Return the SHA-256 of all files of a folder, by their paths in it."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    names = {path.relative_to(folder).as_posix(): path for path in files}
     return {
-        name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for name, path in names.items()
-        if name not in left_out
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
     }
