@@ -149,7 +149,13 @@ from kbench.records import (
 )
 from kbench.registry.callables import Reference, makers, outline, read_parameters, resolve
 from kbench.registry.collecting import Kind
-from kbench.registry.dependencies import find_folders, find_source, list_modules, read_source
+from kbench.registry.dependencies import (
+    find_folders,
+    find_source,
+    is_installed,
+    list_modules,
+    read_source,
+)
 from kbench.registry.features import CORE_COMMANDS, Feature, features
 from kbench.registry.features import FILE as FEATURE_FILE
 from kbench.registry.features import read as read_feature
@@ -194,13 +200,7 @@ from kbench.report.pages import (
     page,
     picture,
 )
-from kbench.report.paper import (
-    select_datasets,
-    select_methods,
-    split_names,
-    transpose_table,
-    wrap_in_float,
-)
+from kbench.report.paper import select_datasets, select_methods, transpose_table, wrap_in_float
 from kbench.report.svg import document, element, escape, estimate_width, text, wrap_name
 from kbench.report.tables import (
     IMPORTED,
@@ -548,6 +548,7 @@ __all__ = [
     "imported_table",
     "inner_parts",
     "is_data_file",
+    "is_installed",
     "is_number",
     "is_share",
     "is_share_metric",
@@ -651,7 +652,6 @@ __all__ = [
     "sort_by_dataset",
     "source_of_file",
     "spans_decade",
-    "split_names",
     "split_scores",
     "state_folder",
     "stats",

@@ -84,11 +84,15 @@ class Code:
 
 
 def collect_code(modules: Iterable[str], packages: Iterable[str]) -> Code:
-    """Collect the code that these modules import, in `packages` and in editable distributions.
+    """Collect the code that these modules import, in `packages` and in working copies.
 
+    All top-level modules of the distributions of `packages` are collected.
     ExportError is raised for a compiled module, and for one that cannot be read.
     """
-    names = import_closure([*modules, *ALWAYS], {*packages, *OWN}, left_out=_REPLACED)
+    owners = metadata.packages_distributions()
+    own = _distributions(packages, owners)
+    beside = {top for top, names in owners.items() if not own.isdisjoint(names)}
+    names = import_closure([*modules, *ALWAYS], {*packages, *OWN, *beside}, left_out=_REPLACED)
     tops = {name.partition(".")[0] for name in names} | {*OWN, "lazy_loader"}
     files = {
         _path(name, is_package=name == "kbench"): code.encode() for name, code in _REPLACED.items()
@@ -117,7 +121,7 @@ def collect_code(modules: Iterable[str], packages: Iterable[str]) -> Code:
         files,
         tuple(sorted(needed)),
         tuple(sorted(optional - needed - {*BASE})),
-        tuple(sorted(_distributions(tops - {"lazy_loader"}))),
+        tuple(sorted(_distributions(tops - {"lazy_loader"}, owners))),
     )
 
 
@@ -196,9 +200,8 @@ def _relative(node: Import, level: int, tops: Collection[str]) -> Iterator[Impor
             yield ast.ImportFrom(parent, [ast.alias(last, "_")], level)
 
 
-def _distributions(tops: Collection[str]) -> set[str]:
+def _distributions(tops: Iterable[str], owners: Mapping[str, list[str]]) -> set[str]:
     """Return the distributions that install these top-level modules."""
-    owners = metadata.packages_distributions()
     return {owner for top in tops for owner in owners.get(top, ())} | {"kbench-core"}
 
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib.util
-import inspect
-import json
 import sys
 from collections.abc import Collection, Iterable, Iterator
-from functools import cache, cached_property
-from importlib import metadata
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kbench.features import find_folders, find_source, read_source
+from kbench.features import find_folders, find_source, is_installed, read_source
 
 Import = ast.Import | ast.ImportFrom
 
@@ -24,8 +21,8 @@ def import_closure(
 ) -> set[str]:
     """Return the modules that these import, directly or not, and themselves.
 
-    Followed are those of the top-level packages `packages`, and of all that is imported from
-    source: from an editable install, or from files of no distribution. Modules in `left_out`
+    Followed are those of the top-level packages `packages`, and of all that lies outside of
+    ``site-packages``: in a working copy, for example of an editable install. Modules in `left_out`
     are not followed; a name of two parts stands for its submodules too.
 
     Examples
@@ -131,60 +128,13 @@ class _Sources:
         return top in self._packages or self._is_source(top)
 
     def _lies_in_source(self, top: str) -> bool:
-        """Tell whether no installed version has the files of a top-level module."""
+        """Tell whether a top-level module lies where no installer has put it."""
         if top in sys.stdlib_module_names:
             return False
         file = self._file(top)
         # a namespace package has folders and no file
-        places = [str(file)] if file is not None else find_folders(top, self._files)
-        owners = self._distributions.get(top, [])
-        if not owners or any(map(_is_editable, owners)):
-            # of no distribution: a file beside the plugin, for example, or one that
-            # its distribution does not list, as in editable installs
-            return bool(places)
-        # a working copy on PYTHONPATH hides what is installed
-        roots = [Path(str(owner.locate_file(""))) for owner in owners]
-        return not all(any(_lies_in(Path(place), root) for root in roots) for place in places)
-
-    @cached_property
-    def _distributions(self) -> dict[str, list[metadata.Distribution]]:
-        """Map top-level modules of others to the distributions that install them.
-
-        `importlib.metadata.packages_distributions` does not know compiled modules in Python 3.11.
-        """
-        owners: dict[str, list[metadata.Distribution]] = {}
-        for distribution in metadata.distributions():
-            tops = _top_level_modules(distribution)
-            if self._packages.isdisjoint(tops):  # else its other modules are followed too
-                for top in tops:
-                    owners.setdefault(top, []).append(distribution)
-        return owners
-
-
-def _lies_in(place: Path, root: Path) -> bool:
-    # installers link packages into their caches: what a link leads to may lie anywhere
-    return place.is_relative_to(root) or place.resolve().is_relative_to(root.resolve())
-
-
-def _is_editable(distribution: metadata.Distribution) -> bool:
-    """Tell whether a distribution's files may change while its version stays."""
-    folder = getattr(distribution, "_path", None)
-    if folder is not None and folder.suffix == ".egg-info" and "-" not in folder.stem:
-        return True  # without a version in its name, it lies in the project's source folder
-    with contextlib.suppress(ValueError, AttributeError):
-        origin = json.loads(distribution.read_text("direct_url.json") or "{}")
-        return origin.get("dir_info", {}).get("editable") is True
-    return False
-
-
-def _top_level_modules(distribution: metadata.Distribution) -> set[str]:
-    """Return the top-level modules that a distribution declares or lists."""
-    if declared := (distribution.read_text("top_level.txt") or "").split():
-        return set(declared)
-    paths = (distribution.read_text("RECORD") or "").splitlines()
-    firsts = {path.partition(",")[0].partition("/")[:2] for path in paths}
-    names = {first if slash else inspect.getmodulename(first) for first, slash in firsts}
-    return {name for name in names if name and name.isidentifier()}
+        places = find_folders(top, self._files) if file is None else [str(file)]
+        return not all(map(is_installed, places))
 
 
 def _resolve_name(name: str, package: str) -> str:

@@ -18,10 +18,6 @@ from kbench.evaluation.preprocessing import Preprocessing
 from kbench.evaluation.targets import LogTargets, Scale
 
 
-def _learner_has(name: str) -> Any:
-    return available_if(lambda self: hasattr(self.estimator_, name))
-
-
 class PreprocessingStep(Preprocessing, BaseEstimator):  # type: ignore[misc]
     """The protocol's preprocessing as a step of a pipeline."""
 
@@ -83,7 +79,7 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         decision = np.asarray(self.estimator_.decision_function(X))
         return np.asarray(self.calibration_.predict_proba(decision.reshape(len(decision), -1)))
 
-    @_learner_has("decision_function")  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self.estimator_, "decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the learner's scores."""
         return np.asarray(self.estimator_.decision_function(X))

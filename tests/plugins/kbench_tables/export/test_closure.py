@@ -1,7 +1,6 @@
 """No module that a model needs is left behind, however it is imported and installed."""
 
 import ast
-import json
 import os
 import subprocess
 import sys
@@ -15,7 +14,6 @@ from kbench_tables.export.closure import find_imports, import_closure
 from tests.support.paths import ROOT
 
 COMPILED = sysconfig.get_config_var("EXT_SUFFIX")
-EDITABLE = json.dumps({"url": "file:///src", "dir_info": {"editable": True}})
 LAZY = "import lazy_loader\n__getattr__, *_ = lazy_loader.attach(__name__, {})"
 CALL = "from importlib import import_module\nimport_module({})"
 
@@ -32,17 +30,6 @@ def write(folder, files):
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-
-
-def install(folder, name, top_level="", record="", origin=""):
-    """Write the metadata of a distribution."""
-    files = {
-        "METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
-        "RECORD": f"{name}-1.0.dist-info/METADATA,,\n{record}",
-        "top_level.txt": top_level,
-        "direct_url.json": origin,
-    }
-    write(folder / f"{name}-1.0.dist-info", {each: text for each, text in files.items() if text})
 
 
 def reached_by(folder, statement):
@@ -240,64 +227,27 @@ def test_a_module_in_a_folder_of_a_pth_file_is_reached(folder, monkeypatch):
 # -- installed distributions
 
 
-@pytest.mark.parametrize(
-    ("metadata", "is_followed"),
-    [
-        # setuptools lists the modules, hatchling a .pth file only
-        ({"top_level": "lab", "origin": EDITABLE}, True),
-        ({"record": "_lab.pth,,\n", "origin": EDITABLE}, True),
-        ({"record": "lab/__init__.py,,\n", "origin": EDITABLE}, True),
-        # a second module of the plugin's distribution
-        ({"record": "lab_plugin/__init__.py,,\nlab/__init__.py,,\n"}, True),
-        ({"top_level": "lab"}, False),
-        ({"record": "lab/__init__.py,,\n"}, False),
-        ({"record": "lab.py,,\n"}, False),
-        ({"record": f"lab{COMPILED},,\n"}, False),
-        ({"top_level": "lab", "origin": '{"url": "file:///src", "dir_info": {}}'}, False),
-        ({"top_level": "lab", "origin": '{"url": "https://a.org/b.whl"}'}, False),
-        ({"top_level": "lab", "origin": '{"dir_info": {"editable": false}}'}, False),
-        ({"top_level": "lab", "origin": "[]"}, False),
-        ({"top_level": "lab", "origin": "{"}, False),
-    ],
-)
-def test_only_editable_distributions_are_followed(folder, metadata, is_followed):
-    write(folder, {"lab/__init__.py": "", "lab/deep.py": ""})
-    install(folder, "lab-dist", **metadata)
-    found = reached_by(folder, "def f():\n    from lab.deep import a")
-    assert found == ({"lab", "lab.deep"} if is_followed else set())
-
-
-@pytest.mark.parametrize(
-    ("info", "is_installed_too", "is_followed"),
-    [
-        ("lab.egg-info", False, True),
-        ("lab.egg-info", True, True),
-        # one with its version was installed
-        ("lab-1.0-py3.11.egg-info", False, False),
-    ],
-)
-def test_a_source_folder_with_its_metadata_is_followed(folder, info, is_installed_too, is_followed):
-    """``pip install -e`` of setuptools leaves an .egg-info in the source folder."""
-    metadata = {"PKG-INFO": "Name: lab\nVersion: 1.0\n", "top_level.txt": "lab\n"}
-    write(folder, {"lab.py": ""} | {f"{info}/{name}": text for name, text in metadata.items()})
-    if is_installed_too:
-        install(folder, "lab", "lab", origin=EDITABLE)
-    assert reached_by(folder, "import lab") == ({"lab"} if is_followed else set())
+@pytest.mark.parametrize("file", ["lab/__init__.py", "lab.py", f"lab{COMPILED}"])
+@pytest.mark.parametrize(("place", "is_followed"), [("src", True), ("site-packages", False)])
+def test_what_an_installer_has_put_there_is_not_followed(
+    folder, monkeypatch, file, place, is_followed
+):
+    write(folder, {f"{place}/{file}": ""})
+    monkeypatch.syspath_prepend(str(folder / place))
+    assert reached_by(folder, "def f():\n    import lab") == ({"lab"} if is_followed else set())
 
 
 def test_an_installed_distribution_whose_files_are_links_is_not_followed(folder, monkeypatch):
     """As ``uv pip install --link-mode symlink`` leaves it: the files lie in a cache."""
-    write(folder, {"cache/lab/__init__.py": "", "site/other.py": ""})
-    (folder / "site" / "lab").symlink_to(folder / "cache" / "lab")
-    install(folder / "site", "lab", "lab")
-    monkeypatch.syspath_prepend(str(folder / "site"))
+    write(folder, {"cache/lab/__init__.py": "", "site-packages/other.py": ""})
+    (folder / "site-packages" / "lab").symlink_to(folder / "cache" / "lab")
+    monkeypatch.syspath_prepend(str(folder / "site-packages"))
     assert reached_by(folder, "import lab") == set()
 
 
 def test_a_working_copy_that_hides_an_installed_distribution_is_followed(folder, monkeypatch):
-    write(folder, {"site/lab/__init__.py": "", "work/lab/__init__.py": ""})
-    install(folder / "site", "lab", "lab")
-    monkeypatch.syspath_prepend(str(folder / "site"))
+    write(folder, {"site-packages/lab/__init__.py": "", "work/lab/__init__.py": ""})
+    monkeypatch.syspath_prepend(str(folder / "site-packages"))
     assert reached_by(folder, "import lab") == set()
     monkeypatch.syspath_prepend(str(folder / "work"))
     assert reached_by(folder, "import lab") == {"lab"}

@@ -430,6 +430,20 @@ def test_a_map_of_a_third_party_leaves_too(place, install_plugin, tmp_path):
     np.testing.assert_allclose(model.predict(fitted.table), fitted.pipeline.predict(fitted.table))
 
 
+def test_a_second_module_of_an_installed_plugin_is_bundled(tmp_path, monkeypatch):
+    site = tmp_path / "site-packages"
+    (site / "lab-1.0.dist-info").mkdir(parents=True)
+    (site / "lab-1.0.dist-info" / "METADATA").write_text("Name: lab\nVersion: 1.0\n")
+    (site / "lab-1.0.dist-info" / "top_level.txt").write_text("lab_plugin\nlab_tools\n")
+    (site / "lab_plugin.py").write_text("import lab_tools, lab_other\n")
+    for name in ("lab_tools", "lab_other"):
+        (site / f"{name}.py").write_text("")
+    monkeypatch.syspath_prepend(str(site))
+    code = bundle_code.collect_code(["lab_plugin"], ["lab_plugin"])
+    assert {"lab_plugin.py", "lab_tools.py"} <= code.files.keys()
+    assert code.needed == ("lab_other",)
+
+
 @pytest.mark.slow
 def test_every_built_in_method_can_be_saved(registry, tmp_path):
     iris = resolve(registry.get("dataset", "iris").load)()
