@@ -225,13 +225,11 @@ class Roles:
 class Params:
     """The options that the user gave for columns, and those that the loader supports.
 
-    `taken` has the names of the loader's parameters, `target`, `weight` and `group` are
-    columns.
+    `taken` has the names of the loader's parameters, `target` and `group` are columns.
     """
 
     what: str
     target: str
-    weight: str | None = None
     drop: Collection[str] = ()
     categorical: Collection[str] = ()
     keep: Collection[str] = ()
@@ -246,8 +244,6 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: P
     for name in names:
         if name == asked.target:
             role = Role(name, "target", "the target", 0)
-        elif name == asked.weight:
-            role = Role(name, "weights", "sample weights", 0)
         elif name == asked.group:
             role = Role(name, "groups", LEFT_OUT, 0, "groups stay on one side of each split")
         elif name in asked.drop:

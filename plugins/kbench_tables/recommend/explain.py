@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -264,10 +264,8 @@ def _check_part(
     predictions: Predictions, rows: slice, fitted: Any, shown: Assignment, label: str
 ) -> Predictions:
     """Return the predictions of some of the rows, in the units of the targets."""
-    names = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
-    outputs: dict[str, Any] = {name: getattr(predictions, name) for name in names}
-    some: dict[str, Any] = {name: v if v is None else v[rows] for name, v in outputs.items()}
-    part = Predictions(**some)
+    outputs = (getattr(predictions, field.name) for field in fields(predictions))
+    part = Predictions(*(each if each is None else each[rows] for each in outputs))
     n = len(shown.y_test)
     if fitted.task == "regression":
         return unstandardise(part, fitted.scale, n, label)

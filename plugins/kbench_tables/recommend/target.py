@@ -214,13 +214,8 @@ def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None =
 
 def _different(column: TargetColumn) -> str:
     """Return the number of different values of a target."""
-    one, many = {
-        "numbers": ("different number", ""),
-        "booleans": ("boolean", ""),
-        "dates": ("different date", ""),
-        "strings": ("different string", ""),
-    }[column.kind]
-    return plural(column.n_different, one, many)
+    one = column.kind.removesuffix("s")
+    return plural(column.n_different, one if one == "boolean" else f"different {one}")
 
 
 def _refuse(column: TargetColumn, name: str, label: str, asked: TaskType | None) -> None:

@@ -139,8 +139,8 @@ class Schedule:
         for ladder in self._group(cells):
             begun = [cell for cell in ladder.cells if cell.results or cell.problem]
             for cell in begun:
-                n = next((i for i in range(len(cell.results)) if not is_done(cell, i)), None)
-                n_done = len(cell.results) if n is None else n
+                n = len(cell.results)
+                n_done = next((i for i in range(n) if not is_done(cell, i)), n)
                 if n_done:
                     cell.results = {i: cell.results[i] for i in range(n_done)}
                     cell.n_splits = n_done
@@ -367,13 +367,9 @@ class Schedule:
             return True
         cell = ladder.cells[ladder.reached]
         rows = n_train(cell)
-        rivals = [
-            other
-            for rival in self._ladders
-            for other in rival.cells
-            if (rival.is_first or not self._first) and n_train(other) <= rows
-        ]
-        return not any(self._is_worse(cell, other) for other in rivals)
+        rivals = (rival for rival in self._ladders if rival.is_first or not self._first)
+        below = (other for rival in rivals for other in rival.cells if n_train(other) <= rows)
+        return not any(self._is_worse(cell, other) for other in below)
 
     def _is_worse(self, cell: PlannedCell, other: PlannedCell) -> bool:
         """Whether a cell is clearly worse than another, on their common splits."""
