@@ -261,7 +261,6 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: P
 LEFT_OUT = "left out"
 BY_TARGET = "target mean by category"
 DRESSED = "numbers with "
-_INDICATORS = "indicator"
 
 
 def _add(decided: Roles, role: Role, profile: ColumnProfile | None, asked: Params) -> Roles:
@@ -334,18 +333,21 @@ def _encode_numbers(profile: ColumnProfile, is_kept: bool) -> Role:
         note = f"if these are dates: {option('date', f'{name}=%Y%m%d')}"
     elif _is_id(name) and profile.is_whole:
         note = f"if these are categories: {option('categorical', name)}"
-    return (
-        Role(name, "numbers", "number", 1, note)
-        if not profile.n_missing
-        else Role(name, "numbers", "number, and whether it is missing", 2, note)
-    )
+    return _encode_missing(Role(name, "numbers", "number", 1, note), profile.n_missing > 0)
+
+
+def _encode_missing(role: Role, has_missing: bool) -> Role:
+    """Add a column that is 1 where the value is missing, if some values are."""
+    if not has_missing:
+        return role
+    encoded_as = f"{role.encoded_as}, and whether it is missing"
+    return replace(role, encoded_as=encoded_as, n_columns=role.n_columns + 1)
 
 
 def _encode_units(profile: ColumnProfile, column: UnitColumn) -> Role:
     read_as = DRESSED + (f"`{column.unit}`" if column.unit else "signs")
-    has_missing = bool(profile.n_missing) or profile.units.has_missing
-    encoded_as = "number" + ", and whether it is missing" * has_missing
-    return Role(profile.name, read_as, encoded_as, 1 + has_missing, sentence(column))
+    role = Role(profile.name, read_as, "number", 1, sentence(column))
+    return _encode_missing(role, profile.n_missing > 0 or profile.units.has_missing)
 
 
 def _encode_categories(profile: ColumnProfile, asked: Params) -> Role:
@@ -356,14 +358,12 @@ def _encode_categories(profile: ColumnProfile, asked: Params) -> Role:
     note = _signs(profile).removeprefix("; ")
     if k > MAX_INDICATORS and "target_encode" in asked.taken:
         return Role(name, how_many, BY_TARGET, 1, note)
-    missing = ", and whether it is missing" if profile.n_missing else ""
-    width = k + bool(missing)
-    return Role(name, how_many, f"{plural(k, _INDICATORS)}{missing}", width, note)
+    role = Role(name, how_many, plural(k, "indicator"), k, note)
+    return _encode_missing(role, profile.n_missing > 0)
 
 
 def _encode_dates(profile: ColumnProfile, asked: Params) -> Role:
     column = _date_column(profile, asked)
-    n = len(column.feature_names)
     encoded = "days since 1970"
     if column.parts:
         encoded += f", sine and cosine of the {' and the '.join(column.parts)}"
@@ -373,9 +373,8 @@ def _encode_dates(profile: ColumnProfile, asked: Params) -> Role:
         further = [each for each in profile.formats or () if not _same(each, column.format)]
         if further:
             note += f"; {further[0]} also fits: {option('date', f'{profile.name}={further[0]}')}"
-    if profile.n_missing:
-        encoded, n = f"{encoded}, and whether it is missing", n + 1
-    return Role(profile.name, "dates", encoded, n, note)
+    role = Role(profile.name, "dates", encoded, len(column.feature_names), note)
+    return _encode_missing(role, profile.n_missing > 0)
 
 
 def _same(one: str, other: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -42,10 +43,10 @@ METHODS = {key: kind for key, kind in LISTS.items() if key != "datasets"}
 class WhenTable(StrictTable):
     """A table `when`: inclusive bounds on the size of data, and what else they must be."""
 
-    min_rows: Count | None = None
-    max_rows: Count | None = None
-    min_features: Count | None = None
-    max_features: Count | None = None
+    min_rows: Count = 0
+    max_rows: Count = sys.maxsize
+    min_features: Count = 0
+    max_features: Count = sys.maxsize
     sparse: bool | None = None
     rare: bool | None = None
     ordered: bool | None = None
@@ -231,13 +232,9 @@ def _unique(refs: Sequence[Ref]) -> tuple[Ref, ...]:
 
 def _holds(when: WhenTable, size: Size) -> bool:
     """Return whether a rule holds for data of a size."""
-
-    def within(least: int | None, n: int, most: int | None) -> bool:
-        return (least is None or least <= n) and (most is None or n <= most)
-
     return (
-        within(when.min_rows, size.rows, when.max_rows)
-        and within(when.min_features, size.features, when.max_features)
+        when.min_rows <= size.rows <= when.max_rows
+        and when.min_features <= size.features <= when.max_features
         and when.sparse in (None, size.sparse)
         and when.rare in (None, size.rare)
         and when.ordered in (None, size.ordered)

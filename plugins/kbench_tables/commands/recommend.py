@@ -77,12 +77,13 @@ def recommend(
     Results are stored under the file's name; repeat an interrupted command to continue. The exit
     code is 1 if a method failed, or was skipped for a reason other than the time limit.
     """
-    from kbench_tables.recommend.compared_methods import OUT_OF_TIME, Start, compare, list_rounds
+    from kbench_tables.recommend.compared_methods import OUT_OF_TIME, Start, compare
 
     started = Start.now()
     from kbench.features import Options, check_limit, load_registry, write_output
     from kbench_tables.recommend.metric import comparison
     from kbench_tables.recommend.recommendation_page import build_lead, build_page
+    from kbench_tables.recommend.timed_suite import rounds_for
     from kbench_tables.recommend.user_data import prepare_data
 
     if time_limit is not None:
@@ -92,7 +93,8 @@ def recommend(
     registry = load_registry()
     data = _with_flags(prepare_data(file, registry, **own))
     by = comparison(metric, probabilities, data.facts, registry)
-    rounds = list_rounds(data, by, registry, feature_map or (), learner or (), time_limit)
+    methods = (feature_map or (), learner or ())
+    rounds = rounds_for(data.ref, data.facts, registry, *methods, time_limit, by)
     _show_columns(data, as_json)
     compared = compare(
         data,

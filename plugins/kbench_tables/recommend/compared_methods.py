@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kbench.features import (
@@ -23,9 +23,8 @@ from kbench.messages import format_memory, list_some, plural
 from kbench.records import Cell, Metric, Protocol, Ref
 from kbench_tables.recommend.advice import Advice, advise, n_train
 from kbench_tables.recommend.explanation import Explanation
-from kbench_tables.recommend.metric import Comparison
-from kbench_tables.recommend.timed_suite import Rounds, chosen_settings, rounds_for, scale_setting
-from kbench_tables.recommend.user_data import UserData, drifting_columns, suite_for
+from kbench_tables.recommend.timed_suite import Rounds, chosen_settings, scale_setting
+from kbench_tables.recommend.user_data import UserData, drifting_columns
 from kbench_tables.time_budget.anytime import Schedule
 from kbench_tables.time_budget.sample_sizes import class_shares
 
@@ -119,21 +118,6 @@ class ComparedMethods:
         if _without_rows(planned.cell) in map(_without_rows, self.on_all_rows):
             return scale_setting(planned)
         return chosen_settings(planned)
-
-
-def list_rounds(
-    data: UserData,
-    by: Comparison,
-    registry: Registry,
-    feature_maps: Sequence[str] = (),
-    learners: Sequence[str] = (),
-    time_limit: float | None = None,
-) -> Rounds:
-    """Return the suite for a user's file: all rows, and samples of them under a time limit."""
-    inputs = (data.ref, data.facts, registry, feature_maps, learners)
-    if time_limit is None:
-        return Rounds(suite_for(*inputs, by), ())
-    return rounds_for(*inputs, time_limit, by)
 
 
 def compare(

@@ -26,10 +26,10 @@ from kbench.features import (
 )
 from kbench_tables.export.model_folder import check_export, export_cell
 from kbench_tables.frames import write_frame
-from kbench_tables.recommend.compared_methods import ComparedMethods, Start, compare, list_rounds
+from kbench_tables.recommend.compared_methods import ComparedMethods, Start, compare
 from kbench_tables.recommend.metric import Comparison, comparison
 from kbench_tables.recommend.recommendation_page import build_lead, build_page
-from kbench_tables.recommend.timed_suite import apply_settings
+from kbench_tables.recommend.timed_suite import apply_settings, rounds_for
 from kbench_tables.recommend.user_data import UserData, fetch_dataset, prepare_data, suite_for
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ def recommend(
         methods = (names_in(feature_map), names_in(learner))
         found = compare(
             user_data,
-            list_rounds(user_data, by, registry, *methods, time_limit),
+            rounds_for(user_data.ref, user_data.facts, registry, *methods, time_limit, by),
             registry,
             options=Options(jobs, recompute=recompute, given=passed, folder=state_folder().parent),
             time_limit=time_limit,

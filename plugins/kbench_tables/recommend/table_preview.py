@@ -95,9 +95,7 @@ def preview(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Preview |
     column have another type.
     """
     source = registry.all("dataset").get(ref.name)
-    if source is None or "target" not in ref.params:
-        return None
-    if source.rows is None:
+    if source is None or source.rows is None or "target" not in ref.params:
         return None
     taken = read_parameters(source.load)
     asked = {

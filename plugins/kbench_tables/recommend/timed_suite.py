@@ -16,6 +16,7 @@ from kbench_tables.recommend.user_data import (
     name_suite,
     size_of,
     sized_methods,
+    suite_for,
 )
 from kbench_tables.size_rules import choose_cells, read_for
 from kbench_tables.time_budget.sample_sizes import TREES, Name
@@ -159,11 +160,12 @@ def rounds_for(
     registry: Registry,
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
-    total_s: float = 60.0,
+    total_s: float | None = 60.0,
     by: Comparison | None = None,
 ) -> Rounds:
     """Return the suite of `kbench_tables.recommend.user_data.suite_for` for `total_s` seconds.
 
+    Without a time limit there are no samples.
     Each sample has the methods, widths and searches of data of its size, and the splits of all
     rows, so that all cells have the same test sets. Named components replace the first methods too.
     On a table of many columns boosting runs last.
@@ -171,6 +173,8 @@ def rounds_for(
     An error is raised if a component is not installed, the time is not positive, or there are too
     few rows.
     """
+    if total_s is None:
+        return Rounds(suite_for(ref, facts, registry, feature_maps, learners, by))
     check_limit(total_s, "time_limit")
     by = by or Comparison()
     sized, methods = sized_methods(ref, facts, registry, feature_maps, learners)
