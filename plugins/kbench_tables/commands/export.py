@@ -145,10 +145,9 @@ def _suite(
         kinds = zip(LISTS.values(), named, strict=True)
         add = [each if each in registry.all(kind) else None for kind, each in kinds]
         return select_suite(name, registry, *named, add=add, data=data)
-    if data is not None:
-        raise SuiteError(f"--data does not apply: {name} is the dataset")
-    if dataset is not None:
-        raise SuiteError(f"--dataset does not apply: {name} is the dataset")
+    for option, value in (("data", data), ("dataset", dataset)):
+        if value is not None:
+            raise SuiteError(f"--{option} does not apply: {name} is the dataset")
     nonempty = {option: value for option, value in options.items() if value}
     wanted, probabilities = nonempty.pop("metric", None), nonempty.pop("probabilities", False)
     settings = parse_settings(nonempty.pop("params", ()))

@@ -26,11 +26,6 @@ def example_rows(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: 
     return pandas.DataFrame(encoder.select(table)).head(n_rows)
 
 
-def row_ids(dataset: Dataset) -> np.ndarray:
-    """Return the numbers of a dataset's rows in its table."""
-    return np.arange(len(dataset.y)) if dataset.row_ids is None else dataset.row_ids
-
-
 def fit_encoder(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[TableEncoder, bool]:
     """Return the encoder of a dataset's table, and whether that table is a user's file.
 

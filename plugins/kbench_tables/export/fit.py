@@ -27,7 +27,7 @@ from kbench.features import (
     search_side,
 )
 from kbench.records import Cell, Dataset
-from kbench_tables.export.decode_table import decode_table, fit_encoder, row_ids
+from kbench_tables.export.decode_table import decode_table, fit_encoder
 from kbench_tables.export.held_out import Fold, calibration, cross_val_predictions, intervals
 from kbench_tables.export.intervals import Intervals
 
@@ -89,9 +89,16 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         refuse_missing(dataset)
     parts = inner_parts(dataset, protocol, np.arange(len(dataset.y)))
     if protocol.missing == "drop_rows":
-        is_complete = ~missing_rows(dataset.X)
-        parts = None if parts is None else parts[is_complete]
-        dataset = _drop_missing(dataset)
+        rows, weight = np.flatnonzero(~missing_rows(dataset.X)), dataset.sample_weight
+        parts = None if parts is None else parts[rows]
+        dataset = replace(
+            dataset,
+            X=dataset.X[rows],
+            y=np.asarray(dataset.y)[rows],
+            row_ids=None,
+            sample_weight=None if weight is None else weight[rows],
+            splits=(),
+        )
     X, task = dataset.X, dataset.task
     kinds, missing = list(dataset.feature_kinds), protocol.missing
     data = Data(
@@ -164,20 +171,6 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
     table = X if encoder is None else decode_table(X, encoder)
     chosen = {name: getattr(value, "label", value) for name, value in best.params.items()}
     return Fitted(Pipeline(steps), table, dataset, chosen, is_own, errors, brier)
-
-
-def _drop_missing(dataset: Dataset) -> Dataset:
-    """Leave out the rows with missing values."""
-    rows = np.flatnonzero(~missing_rows(dataset.X))
-    weight = dataset.sample_weight
-    return replace(
-        dataset,
-        X=dataset.X[rows],
-        y=np.asarray(dataset.y)[rows],
-        row_ids=row_ids(dataset)[rows],
-        sample_weight=None if weight is None else weight[rows],
-        splits=(),
-    )
 
 
 def to_labels(names: Sequence[str]) -> np.ndarray:

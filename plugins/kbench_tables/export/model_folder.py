@@ -85,7 +85,7 @@ def write(
             example = fitted.table[:EXAMPLE_ROWS]
             if fitted.raw:
                 example = example_rows(cell, fitted.pipeline[0], import_registry(), EXAMPLE_ROWS)
-            _save_as("mlflow", fitted.pipeline, temporary / "mlflow", example)
+            _save_mlflow(fitted.pipeline, temporary / "mlflow", example)
         facts = _facts(cell, key, fitted, row, about)
         (temporary / "README.md").write_text(card(facts, fitted, TRUST, mlflow), "utf-8")
         facts["files"] = hash_files(temporary)
@@ -128,16 +128,18 @@ def refuse_existing(folder: Path) -> None:
         raise ExportError(f"-o {folder}: it exists; choose another folder, or remove it first")
 
 
-def _save_as(form: str, pipeline: Any, folder: Path, example: Any) -> None:
-    """Have a feature save a pipeline in its form; ExportError where none does."""
-    context = {"form": form, "pipeline": pipeline, "folder": folder, "example": example}
-    if not Verbs().one("kbench_save_model", requirements=_requirements(), **context):
-        raise ExportError(f"no feature saves models as {form}; see `kbench list plugins`")
-
-
-def _requirements() -> list[str]:
+def _save_mlflow(pipeline: Any, folder: Path, example: Any) -> None:
+    """Have a feature save a pipeline as an MLflow model; raise ExportError if none does."""
     names = ("kbench-core", "scikit-learn", "numpy", "scipy", "pandas")
-    return [f"{name}=={metadata.version(name)}" for name in names]
+    context = {
+        "form": "mlflow",
+        "pipeline": pipeline,
+        "folder": folder,
+        "example": example,
+        "requirements": [f"{name}=={metadata.version(name)}" for name in names],
+    }
+    if not Verbs().one("kbench_save_model", **context):
+        raise ExportError("no feature saves models as mlflow; see `kbench list plugins`")
 
 
 def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, more: Mapping[str, Any]) -> Facts:
@@ -171,17 +173,12 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, more: Mapping[
         if cell.protocol.target_scale == "log":
             facts["target"]["scale"] = "log"
     if intervals is not None:
-        own_splits, params = (
-            cell.protocol.cv == "official" and bool(dataset.splits),
-            cell.dataset.params,
-        )
+        params = cell.dataset.params
+        names = ("level", "coverage", "n_rows", "is_relative")
         facts["intervals"] = {
-            "level": intervals.level,
-            "coverage": intervals.coverage,
-            "n_rows": intervals.n_rows,
-            "is_relative": intervals.is_relative,
+            **{name: getattr(intervals, name) for name in names},
             "rmse": float(np.sqrt(np.mean(intervals.errors**2))),
-            "own_splits": own_splits,
+            "own_splits": cell.protocol.cv == "official" and bool(dataset.splits),
             "splits_by": next((by for by in ("time_column", "groups") if params.get(by)), ""),
         }
     return facts

@@ -136,12 +136,11 @@ def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -
 
 
 def _header(model: Model, ids: Sequence[str], coverage: float) -> list[str]:
+    added = []
     if model.has_probabilities:
         added = [f"probability_{label}" for label in model.classes]
     elif model.intervals is not None:
         added = [f"lower_{100 * coverage:g}", f"upper_{100 * coverage:g}"]
-    else:
-        added = []
     if clash := {"prediction", *added}.intersection(ids):
         raise ValueError(f"--id {min(clash)}: the file has a column of this name already")
     return [*ids, "prediction", *added]

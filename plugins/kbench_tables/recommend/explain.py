@@ -249,7 +249,7 @@ def _sample(assignment: Assignment, effort: Effort, rng: np.random.Generator) ->
     )
 
 
-def _at(values: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+def _at(values: np.ndarray | None, rows: np.ndarray | slice) -> np.ndarray | None:
     return None if values is None else values[rows]
 
 
@@ -264,8 +264,9 @@ def _check_part(
     predictions: Predictions, rows: slice, fitted: Any, shown: Assignment, label: str
 ) -> Predictions:
     """Return the predictions of some of the rows, in the units of the targets."""
-    outputs = (getattr(predictions, field.name) for field in fields(predictions))
-    part = Predictions(*(each if each is None else each[rows] for each in outputs))
+    names = [field.name for field in fields(predictions)]
+    outputs: list[Any] = [_at(getattr(predictions, name), rows) for name in names]
+    part = Predictions(*outputs)
     n = len(shown.y_test)
     if fitted.task == "regression":
         return unstandardise(part, fitted.scale, n, label)

@@ -18,7 +18,7 @@ from kbench.features import (
     open_fetching,
     read_parameters,
 )
-from kbench.messages import option
+from kbench.messages import list_some, option
 from kbench.parameters import is_pattern, list_files
 from kbench.records import Block, Cell, DatasetFacts, Problem, Ref, Suite, TaskType
 from kbench.tables.table_rows import reject_changes
@@ -275,17 +275,15 @@ def leaks(facts: DatasetFacts, columns: Sequence[str]) -> list[str]:
         return []
     data = DataCache().load_for(facts)
     places = _repeating(data.X, np.asarray(data.y), facts.task == "regression")
-    named = {_source_column(facts.feature_names[j], columns): None for j in places}
-    if not named:
+    names = list(dict.fromkeys(_source_column(facts.feature_names[j], columns) for j in places))
+    if not names:
         return []
-    names = list(named)
-    shown = ", ".join(map(repr, names[:3])) + f" and {len(names) - 3:,} more" * (len(names) > 3)
     column, tells, it, leaves = "column", "tells", "it is", "leaves it"
     if len(names) > 1:
         column, tells, it, leaves = "columns", "tell", "they are", "leave them"
     return [
-        f"{column} {shown} {tells} the target of every row (target leakage): if {it} not "
-        f"available before the target is, {option('drop', names[:3])} {leaves} out"
+        f"{column} {list_some(names, 3)} {tells} the target of every row (target leakage): "
+        f"if {it} not available before the target is, {option('drop', names[:3])} {leaves} out"
     ]
 
 

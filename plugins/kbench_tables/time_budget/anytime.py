@@ -251,9 +251,8 @@ class Schedule:
                 if name in names:
                     continue
                 above = Ladder(name, [replace(last, cell=cell, results={})], base=ladder)
-                if self._seconds(above, above.cells[0]) > most_s:
-                    continue
-                if not self._fits(above, above.cells[0]):
+                planned = above.cells[0]
+                if self._seconds(above, planned) > most_s or not self._fits(above, planned):
                     continue
                 above.cells = [self._run.add(cell)]
                 self._ladders.append(above)
@@ -395,9 +394,7 @@ class Schedule:
     def _fits(self, ladder: Ladder, cell: PlannedCell, share: float = 1.0) -> bool:
         """Whether a task should end in a share of the time left, and fit into memory."""
         cost = self._costs.cost(ladder, cell)
-        if cost is None or cost.seconds is None:
-            return False
-        if cost.exceeds(self._memory_mib):
+        if cost is None or cost.seconds is None or cost.exceeds(self._memory_mib):
             return False
         if share < 1.0 and self._costs.is_searched(cell):
             share = SEARCH_SHARE
