@@ -109,8 +109,7 @@ class Delivery:
             if _identity(cell) not in self._offered
             and (cell.version, self._run(cell).digest) not in stored
         ]
-        is_used = self._is_open or lacking or self._offered
-        if not (is_used or self._new_tags(dict(stored), planned)):
+        if not (self._is_open or lacking or self._new_tags(dict(stored), planned)):
             return self._delivered(known, stored=len(finished))
         for cell in lacking:
             self.offer(cell)

@@ -31,7 +31,7 @@ from kbench.features import (
 )
 from kbench.messages import list_some, option, plural, similar
 from kbench.records import ACCURACY, TASK_TYPES, Metric
-from kbench.records.canonical import Json, JsonObject, dumps, encodable
+from kbench.records.canonical import Json, dumps, encodable
 from kbench_mlflow.known_stores import list_stored_suites
 from kbench_mlflow.tracking.address import Address, check_store, default_uri, sqlite_uri
 from kbench_mlflow.tracking.run import StoredRun
@@ -184,12 +184,12 @@ def row_of_run(run: StoredRun) -> Row:
             for name, value in run.params.items()
             if name.startswith("protocol.")
         },
-        values_by_split=_by(tags, "_by_split", _object),
+        values_by_split=_by(tags, "_by_split", dict),
         values_by_seed=_by(tags, "_by_seed", _numbers),
-        split_hash=_parse_value(tags.get("split_hash", ""), _object, {}),
-        search=_parse_value(tags.get("search_curves", ""), _object, {}),
+        split_hash=_parse_value(tags.get("split_hash", ""), dict, {}),
+        search=_parse_value(tags.get("search_curves", ""), dict, {}),
         budget_curve=_parse_value(tags.get("budget_curve", ""), _points, []),
-        map_details=_parse_value(tags.get("map_details", ""), _object, {}),
+        map_details=_parse_value(tags.get("map_details", ""), dict, {}),
         **{name: tags.get(name, "") for name in TEXTS},
         search_space=tuple(name for name in tags.get("search_space", "").split(", ") if name),
         start_ms=run.start_ms,
@@ -233,10 +233,6 @@ def _by(
         for name, text in tags.items()
         if name.endswith(suffix)
     }
-
-
-def _object(value: JsonObject) -> JsonObject:
-    return {**value}
 
 
 def _numbers(value: Mapping[str, Sequence[float]]) -> dict[str, Sequence[float]]:

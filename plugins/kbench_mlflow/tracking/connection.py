@@ -150,14 +150,12 @@ def few_attempts(uri: str) -> Iterator[None]:
         return
     from mlflow.store.db import utils
 
-    attempts = getattr(utils, "MAX_RETRY_COUNT", None)
+    attempts = getattr(utils, "MAX_RETRY_COUNT", 0)
     try:
-        if attempts is not None:
-            utils.MAX_RETRY_COUNT = 2
+        utils.MAX_RETRY_COUNT = 2
         yield
     finally:
-        if attempts is not None:
-            utils.MAX_RETRY_COUNT = attempts
+        utils.MAX_RETRY_COUNT = attempts
 
 
 @contextlib.contextmanager

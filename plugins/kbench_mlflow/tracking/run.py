@@ -411,12 +411,3 @@ def find_runs(client: Client, experiment_id: str, where: str = "") -> Iterator[E
         yield from page
         if not (token := page.token):
             return
-
-
-def live_runs(client: Client, experiment_id: str, where: str = "") -> Iterator[StoredRun]:
-    """Yield the runs of kbench in an experiment that are not deleted, each once."""
-    seen: set[str] = set()
-    for run in map(StoredRun.of, find_runs(client, experiment_id, where)):
-        if run.is_ours and run.run_id not in seen:
-            seen.add(run.run_id)
-            yield run

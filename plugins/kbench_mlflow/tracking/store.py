@@ -22,10 +22,10 @@ from kbench_mlflow.tracking.run import (
     Identity,
     StoredRun,
     cut,
+    find_runs,
     identity,
-    live_runs,
 )
-from kbench_mlflow.tracking.summaries import MethodRun, find_abandoned, log_methods, log_report
+from kbench_mlflow.tracking.summaries import MethodRun, log_methods, log_report
 from kbench_mlflow.tracking.upsert import owner_is_gone, upsert
 from kbench_mlflow.tracking.views import Facts, View, experiment_tags
 
@@ -284,9 +284,8 @@ class Store:
         Runs of other hosts are left alone: their writers cannot be seen from here.
         """
         with self._calls("cannot look for abandoned runs") as client:
-            running = self._live(client, experiment.id, "attributes.status = 'RUNNING'")
-            run_ids = [run.run_id for run in running if owner_is_gone(run.tags)]
-            run_ids += find_abandoned(client, experiment)
+            running = find_runs(client, experiment.id, "attributes.status = 'RUNNING'")
+            run_ids = [run.info.run_id for run in running if owner_is_gone(run.data.tags)]
             for run_id in run_ids:
                 client.set_terminated(run_id, "KILLED")
         if run_ids:
@@ -307,17 +306,18 @@ class Store:
             newest, _ = _best(r for r in runs if r.complete and (superseded or not r.superseded))
         return sorted(newest.values(), key=lambda stored: (stored.start_ms, stored.run_id))
 
-    def _live(self, client: Client, experiment_id: str, where: str = "") -> Iterator[StoredRun]:
-        """Yield the runs of kbench in an experiment; StoreError for those of another version."""
-        for run in live_runs(client, experiment_id, where):
-            if run.tags.get("kbench.format") != FORMAT:
+    def _live(self, client: Client, experiment_id: str) -> Iterator[StoredRun]:
+        """Yield the runs of cells in an experiment; StoreError for those of another version."""
+        for run in map(StoredRun.of, find_runs(client, experiment_id)):
+            if run.is_ours and run.tags.get("kbench.format") != FORMAT:
                 suite = run.tags.get("kbench.suite")
                 raise StoreError(
                     f"the MLflow store {self.name}: experiment {suite!r} has "
                     "runs of another version of kbench, which this one does not read; delete the "
                     f"experiment, or name another store: {option('store', 'URI')}"
                 )
-            yield run
+            if run.is_ours:
+                yield run
 
     def _index(self, experiment: Experiment) -> dict[Identity, StoredRun]:
         """Return all runs of kbench in an experiment: searched once, then kept up to date.
@@ -339,7 +339,8 @@ def _best(runs: Iterable[StoredRun]) -> tuple[dict[Identity, StoredRun], list[St
     best: dict[Identity, StoredRun] = {}
     others = []
     for run in runs:
-        if (kept := best.setdefault(run.identity, run)) is not run:
+        # a run is on two pages where others were written between the two requests
+        if (kept := best.setdefault(run.identity, run)).run_id != run.run_id:
             worse, best[run.identity] = sorted([run, kept], key=lambda stored: stored.preference)
             others.append(worse)
     return best, others

@@ -29,10 +29,9 @@ from kbench_mlflow.tracking.run import (
     inside,
     sha,
 )
-from kbench_mlflow.tracking.upsert import owner, owner_is_gone
+from kbench_mlflow.tracking.upsert import owner, write_new
 
 METHOD, REPORT = "method", "report"
-_KIND = "tags.`kbench.kind`"
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,7 @@ def log_methods(
         else:
             client.delete_run(stored.info.run_id)
     new = [_content(experiment, machine, run) for run in wanted.values()]
-    if not connection.insert(experiment.id, new):
-        for content in new:
-            _write(client, experiment, content)
-    return len(new)
+    return len(write_new(connection, experiment.id, new))
 
 
 def _content(experiment: Experiment, machine: str, run: MethodRun) -> CellRun:
@@ -105,17 +101,6 @@ def _content(experiment: Experiment, machine: str, run: MethodRun) -> CellRun:
         tags=cut_all(tags, TAG_CHARS) | owner() | {"mlflow.runName": name},
         metrics={names[n]: float(v) for n, v in run.metrics.items() if math.isfinite(v)},
     )
-
-
-def _write(client: Client, experiment: Experiment, run: CellRun) -> None:
-    from mlflow.entities import Metric, Param
-
-    created = client.create_run(
-        experiment.id, start_time=run.start_ms, tags=run.tags, run_name=run.name
-    )
-    metrics = [Metric(name, value, run.end_ms, step) for name, value, step in run.points]
-    client.log_batch(created.info.run_id, metrics, [Param(*item) for item in run.params.items()])
-    client.set_terminated(created.info.run_id, run.status, run.end_ms)
 
 
 def log_report(
@@ -133,7 +118,7 @@ def log_report(
             client.log_text(run_id, text, inside(path))
         client.set_terminated(run_id, "FINISHED", time.time_ns() // 1_000_000)
     except BaseException:
-        with contextlib.suppress(Exception):  # the store may be away: `find_abandoned` finds it
+        with contextlib.suppress(Exception):  # the store may be away: `Store.sweep` finds it
             client.delete_run(run_id)
         raise
     for older in _of_kind(client, experiment, REPORT, machine):
@@ -142,17 +127,10 @@ def log_report(
     return run_id
 
 
-def find_abandoned(client: Client, experiment: Experiment) -> list[str]:
-    """Return the ids of unfinished reports whose writer is gone."""
-    unfinished = f"{_KIND} = '{REPORT}' AND attributes.status = 'RUNNING'"
-    found = find_runs(client, experiment.id, unfinished)
-    return [run.info.run_id for run in found if owner_is_gone(run.data.tags)]
-
-
 def _identifying(kind: str, experiment: Experiment, machine: str) -> dict[str, str]:
     return {"kbench.kind": kind, "kbench.suite": experiment.name, "kbench.machine": machine}
 
 
 def _of_kind(client: Client, experiment: Experiment, kind: str, machine: str) -> list[Entity]:
-    found = find_runs(client, experiment.id, f"{_KIND} = '{kind}'")
+    found = find_runs(client, experiment.id, f"tags.`kbench.kind` = '{kind}'")
     return [run for run in found if run.data.tags.get("kbench.machine") == machine]

@@ -24,12 +24,13 @@ from kbench_mlflow.tracking.run import (
     CellRun,
     Client,
     DatasetInput,
-    Entity,
     Point,
     StoredRun,
 )
 
-_ITEMS_A_BATCH, _POINTS_A_BATCH = 100, 800
+_PARAMS_A_BATCH, _POINTS_A_BATCH = 100, 800
+
+_DIGEST = "kbench.digest"
 
 
 def owner() -> dict[str, str]:
@@ -80,26 +81,39 @@ def upsert(
     A run that needs additions only is completed; one that would have to change
     a param or a point of a metric is deleted and written again.
     """
+    own = {"mlflow.runName": run.content.name}
+    own |= dict.fromkeys(("kbench.writing", "kbench.digest"), run.digest)
+    content = replace(run.content, tags={**run.content.tags, **owner(), **own})
+    if stored is not None and stored.can_become(run):
+        return _complete(connection, stored, content)
+    if stored is not None:
+        connection.client.delete_run(stored.run_id)
+    return write_new(connection, experiment_id, [content])[0]
+
+
+def write_new(
+    connection: Connection, experiment_id: str, contents: Sequence[CellRun]
+) -> list[StoredRun]:
+    """Write new runs in the form in which MLflow accepts them, with their digests among the tags.
+
+    All are written at once where the store is a local one.
+    """
+    if ids := connection.insert(experiment_id, contents):
+        return [
+            _as_stored(run_id, experiment_id, content.start_ms, content)
+            for run_id, content in zip(ids, contents, strict=True)
+        ]
     client = connection.client
-    if stored is not None and not stored.can_become(run):
-        client.delete_run(stored.run_id)
-        stored = None
-    if stored is None:
-        if (inserted := _insert(connection, experiment_id, run)) is not None:
-            return inserted
-        stored = begin(client, experiment_id, run)
-    _Writing(connection, stored, run).complete()
-    return stored
+    return [
+        _complete(connection, begin(client, experiment_id, content), content)
+        for content in contents
+    ]
 
 
-def _insert(connection: Connection, experiment_id: str, run: CellRun) -> StoredRun | None:
-    """Write a new run at once, where the store is a local one; None if nothing was written."""
-    content = replace(run.content, tags={**_first_tags(run), "kbench.digest": run.digest})
+def _as_stored(run_id: str, experiment_id: str, start_ms: int, content: CellRun) -> StoredRun:
     data = content.dataset
-    if not (ids := connection.insert(experiment_id, [content])):
-        return None
     return StoredRun(
-        *(ids[0], experiment_id, content.status, run.start_ms, content.end_ms),
+        *(run_id, experiment_id, content.status, start_ms, content.end_ms),
         params=dict(content.params),
         tags=dict(content.tags),
         latest={name: value for name, value, _ in content.points},
@@ -107,156 +121,124 @@ def _insert(connection: Connection, experiment_id: str, run: CellRun) -> StoredR
     )
 
 
-def begin(client: Client, experiment_id: str, run: CellRun) -> StoredRun:
+def begin(client: Client, experiment_id: str, content: CellRun) -> StoredRun:
     """Create a run with its tags; RUNNING, with its owner, until it is complete."""
-    tags = _first_tags(run)
+    tags = _without_digest(content)
     created = client.create_run(
-        experiment_id, start_time=run.start_ms, tags=tags, run_name=run.content.name
+        experiment_id, start_time=content.start_ms, tags=tags, run_name=content.name
     )
-    return StoredRun(created.info.run_id, experiment_id, "RUNNING", run.start_ms, 0, {}, tags, {})
+    info, start_ms = created.info, content.start_ms
+    return StoredRun(info.run_id, experiment_id, "RUNNING", start_ms, 0, {}, tags, {})
 
 
-def _first_tags(run: CellRun) -> dict[str, str]:
-    ours = {"mlflow.runName": run.content.name, "kbench.writing": run.digest}
-    return {**run.content.tags, **owner(), **ours}
+def _without_digest(content: CellRun) -> dict[str, str]:
+    return {name: text for name, text in content.tags.items() if name != "kbench.digest"}
 
 
-class _Writing:
-    """Additions that make a stored run hold the content of `run`."""
+def _complete(connection: Connection, stored: StoredRun, content: CellRun) -> StoredRun:
+    """Add what a stored run lacks; the last step makes it complete.
 
-    def __init__(self, connection: Connection, stored: StoredRun, run: CellRun) -> None:
-        self._connection, self._client = connection, connection.client
-        self._stored, self._content, self._digest = stored, run.content, run.digest
+    For a run that is RUNNING this is the status, so that a kill before it
+    is visible; for any other run the digest, which is removed first of all.
+    """
+    client, run_id, not_stored = connection.client, stored.run_id, {}
+    is_running, is_lacking = stored.state == "RUNNING", stored.digest != content.tags[_DIGEST]
+    if is_lacking:
+        _set_tags(client, stored, content)
+        if content.dataset is not None and stored.dataset is None:
+            _log_dataset(client, run_id, content.dataset)
+        not_stored = _log_artifacts(connection, run_id, content.artifacts)
+    elif stored.superseded:
+        client.set_tag(run_id, "kbench.kind", content.tags["kbench.kind"])
+        client.delete_tag(run_id, "kbench.superseded")
+    if not is_running:
+        client.set_terminated(run_id, content.status, content.end_ms)
+    if is_lacking:
+        _log_numbers(client, stored, content, not_stored)
+    if is_running:
+        client.set_terminated(run_id, content.status, content.end_ms)
+    content = replace(content, tags={**content.tags, **not_stored})
+    return _as_stored(run_id, stored.experiment_id, stored.start_ms, content)
 
-    def complete(self) -> None:
-        """Add what the run lacks; the last step makes it complete.
 
-        For a run that is RUNNING this is the status, so that a kill before it
-        is visible; for any other run the digest, which is removed first of all.
-        """
-        stored, content = self._stored, self._content
-        if stored.digest != self._digest:
-            params = {n: text for n, text in content.params.items() if n not in stored.params}
-            points = self._missing_points()
-            self._set_tags()
-            if content.dataset is not None and stored.dataset is None:
-                self._log_dataset(content.dataset)
-            not_stored = self._log_artifacts()
-            if stored.state != "RUNNING":
-                self._terminate()
-            self._log_numbers(params, points, not_stored)
-        elif stored.superseded:
-            self._send(tags={"kbench.kind": content.tags["kbench.kind"]})
-            stored.tags["kbench.kind"] = content.tags["kbench.kind"]
-            self._delete_tag("kbench.superseded")
-        self._terminate()
+def _set_tags(client: Client, stored: StoredRun, content: CellRun) -> None:
+    """Set tags again; for a complete run this removes its digest first of all."""
+    from mlflow.entities import RunTag
 
-    def _missing_points(self) -> list[Point]:
-        stored, content = self._stored, self._content
-        if not stored.digest:
-            return content.points
-        # `can_become` has checked that values under the same step are equal
-        known = stored.split_hashes
-        are_new = stored.n_splits_done != content.n_splits_done
-        return [
-            (name, value, step)
-            for name, value, step in content.points
-            if (
-                str(step) not in known and "all" not in known
-                if name in content.by_split
-                else are_new or name not in stored.latest
-            )
-        ]
+    tags = _without_digest(content)
+    if stored.digest:
+        # not the digest of any content: after an interruption the run is written again
+        tags |= {_DIGEST: "", "kbench.writing": "additions"}
+    changed = [RunTag(*item) for item in tags.items() if stored.tags.get(item[0]) != item[1]]
+    client.log_batch(stored.run_id, tags=changed)
+    for name in stored.tags.keys() - content.tags.keys() - BOOKKEEPING:
+        if name.startswith("kbench."):
+            client.delete_tag(stored.run_id, name)
 
-    def _terminate(self) -> None:
-        stored, content = self._stored, self._content
-        if (stored.state, stored.end_ms) != (content.status, content.end_ms):
-            self._client.set_terminated(stored.run_id, content.status, content.end_ms)
-            stored.state, stored.end_ms = content.status, content.end_ms
 
-    def _set_tags(self) -> None:
-        """Set tags again; for a complete run this removes its digest first of all."""
-        stored, content = self._stored, self._content
-        tags = {**content.tags, "mlflow.runName": content.name}
-        if stored.digest:
-            # not the digest of any content: after an interruption the run is written again
-            tags |= {"kbench.digest": "", "kbench.writing": "additions"}
-        changed = {name: text for name, text in tags.items() if stored.tags.get(name) != text}
-        self._send(tags=changed)
-        stored.tags.update(changed)
-        for name in list(stored.tags):
-            if name.startswith("kbench.") and name not in content.tags and name not in BOOKKEEPING:
-                self._delete_tag(name)
+def _log_numbers(
+    client: Client, stored: StoredRun, content: CellRun, not_stored: Mapping[str, str]
+) -> None:
+    """Log params and points that are not there yet; the digest comes last."""
+    from mlflow.entities import Metric, Param, RunTag
 
-    def _delete_tag(self, name: str) -> None:
-        self._client.delete_tag(self._stored.run_id, name)
-        del self._stored.tags[name]
+    params = [Param(*item) for item in content.params.items() if item[0] not in stored.params]
+    points = [
+        Metric(name, value, content.end_ms, step)
+        for name, value, step in _missing_points(stored, content)
+    ]
+    tags = [RunTag(_DIGEST, content.tags[_DIGEST]), *(RunTag(*item) for item in not_stored.items())]
+    if len(params) > _PARAMS_A_BATCH or len(points) > _POINTS_A_BATCH:
+        # MLflow sends tags with the first of several batches
+        client.log_batch(stored.run_id, points, params)
+        params, points = [], []
+    client.log_batch(stored.run_id, points, params, tags)
 
-    def _log_numbers(
-        self, params: dict[str, str], points: Sequence[Point], not_stored: str
-    ) -> None:
-        """Log params and points that are not there yet; the digest comes last."""
-        stored = self._stored
-        tags = {"kbench.digest": self._digest}
-        if not_stored:
-            tags["kbench.artifacts"] = not_stored
-        self._send(params, points, tags)
-        stored.params.update(params)
-        stored.tags.update(tags)
-        stored.latest.update({name: value for name, value, _ in points})
 
-    def _send(
-        self,
-        params: Mapping[str, str] | None = None,
-        points: Sequence[Point] = (),
-        tags: Mapping[str, str] | None = None,
-    ) -> None:
-        """Log in batches that MLflow accepts, tags in the last ones."""
-        from mlflow.entities import Metric, Param, RunTag
+def _missing_points(stored: StoredRun, content: CellRun) -> list[Point]:
+    if not stored.digest:
+        return content.points
+    # `can_become` has checked that values under the same step are equal
+    known = stored.split_hashes
+    are_new = stored.n_splits_done != content.n_splits_done
+    return [
+        (name, value, step)
+        for name, value, step in content.points
+        if (
+            str(step) not in known and "all" not in known
+            if name in content.by_split
+            else are_new or name not in stored.latest
+        )
+    ]
 
-        batches: list[dict[str, list[Entity]]] = []
 
-        def fill(kind: str, entities: list[Entity], size: int) -> None:
-            for i in range(0, len(entities), size):
-                batch = entities[i : i + size]
-                if batches and kind not in batches[-1]:
-                    batches[-1][kind] = batch
-                else:
-                    batches.append({kind: batch})
+def _log_dataset(client: Client, run_id: str, data: DatasetInput) -> None:
+    from mlflow.entities import Dataset, InputTag
+    from mlflow.entities import DatasetInput as Input
 
-        stamp = self._content.end_ms
-        metrics = [Metric(name, value, stamp, step) for name, value, step in points]
-        fill("params", [Param(*item) for item in (params or {}).items()], _ITEMS_A_BATCH)
-        fill("metrics", metrics, _POINTS_A_BATCH)
-        fill("tags", [RunTag(*item) for item in (tags or {}).items()], _ITEMS_A_BATCH)
-        for batch in batches:
-            self._client.log_batch(self._stored.run_id, **batch)
+    dataset = Dataset(name=data.name, digest=data.digest, **data.columns)
+    inputs = [Input(dataset, [InputTag(*CONTEXT)])]
+    for attempt in range(4):
+        try:
+            client.log_inputs(run_id, inputs)
+            return
+        except Exception as error:
+            # Of two writers with the same new dataset one violates a unique key, and
+            # finds the other's row on its next attempt.
+            if attempt == 3 or not re.search(r"unique|duplicate", str(error), re.IGNORECASE):
+                raise
+            time.sleep(0.02 * 3**attempt)
 
-    def _log_dataset(self, data: DatasetInput) -> None:
-        from mlflow.entities import Dataset, InputTag
-        from mlflow.entities import DatasetInput as Input
 
-        dataset = Dataset(name=data.name, digest=data.digest, **data.columns)
-        inputs = [Input(dataset, [InputTag(*CONTEXT)])]
-        for attempt in range(4):
-            try:
-                self._client.log_inputs(self._stored.run_id, inputs)
-                break
-            except Exception as error:
-                # Of two writers with the same new dataset one violates a unique key, and
-                # finds the other's row on its next attempt.
-                if attempt == 3 or not re.search(r"unique|duplicate", str(error), re.IGNORECASE):
-                    raise
-                time.sleep(0.02 * 3**attempt)
-        self._stored.dataset = data.name, data.digest
-
-    def _log_artifacts(self) -> str:
-        """Log texts; where a store refuses files, only they are lost, and a tag says so."""
-        for path, text in self._content.artifacts.items():
-            try:
-                self._client.log_text(self._stored.run_id, text, path)
-            except Exception as error:
-                if away(error):
-                    raise
-                return f"not uploaded: {path}: {self._connection.reason(error)}"
-        return ""
+def _log_artifacts(
+    connection: Connection, run_id: str, artifacts: Mapping[str, str]
+) -> dict[str, str]:
+    """Log texts; where a store refuses files, only they are lost, and a tag says so."""
+    for path, text in artifacts.items():
+        try:
+            connection.client.log_text(run_id, text, path)
+        except Exception as error:
+            if away(error):
+                raise
+            return {"kbench.artifacts": f"not uploaded: {path}: {connection.reason(error)}"}
+    return {}

@@ -160,7 +160,7 @@ def test_reading_skips_what_is_deleted_foreign_or_unfinished(store, uci):
     store.log(uci, a_run())
     client_of(store).delete_run(store.log(uci, a_run(key="deleted")))
     client_of(store).create_run(uci.id, run_name="not ours")
-    begin(client_of(store), uci.id, a_run(key="begun"))
+    begin(client_of(store), uci.id, a_run(key="begun").content)
     assert [row.key for row in store.read("uci")] == ["k1"]
     assert store.read("no such experiment") == []
 
@@ -188,7 +188,7 @@ def test_what_is_delivered_is_known_without_mlflow(store, uci):
     store.log(store.experiment("other"), a_run(key="other"))
     client_of(store).delete_run(store.log(uci, a_run(key="deleted")))
     client_of(store).set_terminated(store.log(uci, a_run(key="killed")), "KILLED")
-    begin(client_of(store), uci.id, a_run(key="begun"))
+    begin(client_of(store), uci.id, a_run(key="begun").content)
     delivered = read_delivered_runs(store.uri, uci.id)
     assert delivered == {(r.key, r.tags["kbench.digest"]) for r in store.read("uci")}
     assert delivered == {(r.key, r.digest) for r in [a_run(key=f"k{i}") for i in range(3)]} | {
