@@ -92,7 +92,7 @@ from kbench.execution.task_functions import limit_time
 from kbench.execution.warm_parents import Preload, WarmParents, make_preload, preload_of_metrics
 from kbench.hookspecs import hookimpl
 from kbench.machine import cluster_id, machine_id
-from kbench.planning.cached_results import Validity, recall, recall_added
+from kbench.planning.cached_results import Validity, recall
 from kbench.planning.cells import IDENTITY, WIDTH, cells, get_width, set_width
 from kbench.planning.component_refs import (
     LISTS,
@@ -111,7 +111,6 @@ from kbench.planning.planned import PlannedCell, Strategy, n_candidates, n_missi
 from kbench.planning.planner import (
     Planner,
     deciding_kinds,
-    expand_datasets,
     how_many_splits,
     line_key,
     make_key_from_json,
@@ -129,6 +128,7 @@ from kbench.planning.suite_file import (
     read_block_list,
     read_block_protocol,
 )
+from kbench.planning.suite_plan import SuitePlan
 from kbench.planning.tasks import set_metric
 from kbench.records import (
     Added,
@@ -449,6 +449,7 @@ __all__ = [
     "Suite",
     "SuiteError",
     "SuiteFile",
+    "SuitePlan",
     "Summaries",
     "Sums",
     "Table",
@@ -513,7 +514,6 @@ __all__ = [
     "escape",
     "estimate_width",
     "execute",
-    "expand_datasets",
     "explained_mistakes",
     "features",
     "few_splits",
@@ -628,7 +628,6 @@ __all__ = [
     "read_source",
     "read_suite_or_empty",
     "recall",
-    "recall_added",
     "refuse_missing",
     "resolve",
     "round_mean",

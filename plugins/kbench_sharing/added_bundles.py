@@ -263,7 +263,7 @@ def _n_splits(suite: str) -> int | None:
     return n_splits if isinstance(n_splits, int) else None
 
 
-_OF_A_MACHINE = ("_s", "_mib")
+OF_A_MACHINE = ("_s", "_mib")
 """Suffixes of metrics that are meaningful only on the machine that computed them."""
 
 _SHOWN = 5
@@ -318,7 +318,7 @@ def _list_known(bundle: Bundle, shared: SharedResult) -> Result:
     number = f", machine {shared.machine + 1}" if len(bundle.manifest.machines) > 1 else ""
     result = shared.result(f"{bundle.author} on {cpu}{number}", cpu)
     metrics = {
-        name: value for name, value in result.metrics.items() if not name.endswith(_OF_A_MACHINE)
+        name: value for name, value in result.metrics.items() if not name.endswith(OF_A_MACHINE)
     }
     details = replace(result.details, search_seconds=(), work_s=0.0, contention=())
     return replace(

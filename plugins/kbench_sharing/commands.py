@@ -75,9 +75,7 @@ def create(
     registry = features.load_registry()
     filters, add = (dataset, feature_map, learner), (add_datasets, add_feature_maps, add_learners)
     chosen = features.select_suite(suite, registry, *filters, add=add, n_splits=n_splits, data=data)
-    journal = features.Journal()
-    saved = recall_results(chosen, registry, journal)
-    folder = None if data is None else Path(data)
+    saved = recall_results(chosen, registry)
     files = build_files(
         saved,
         features.find(suite, registry)[0],
@@ -85,8 +83,8 @@ def create(
         author=author,
         with_errors=with_errors,
         with_sources=with_sources,
-        predictions=journal if predictions else None,
-        data=folder,
+        predictions=features.Journal() if predictions else None,
+        data=None if data is None else Path(data),
     )
     n_results = sum(len(cell.results) for cell in {c.key: c for c in saved.cells}.values())
     written = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kbench import features
 from kbench.errors import BundleError, PluginError
@@ -31,13 +31,13 @@ _MAX_CLASSES_AWAY = 20
 """Maximum number of classes that the training set of a split may lack."""
 
 
-def dump_predictions(
-    cells: Iterable[PlannedCell], numbers: Container[int], journal: Journal
-) -> Iterator[JsonObject]:
-    """Yield the lines of all predictions that the journal has kept of cells with these numbers."""
+def dump_predictions(cells: Iterable[PlannedCell], journal: Journal) -> Iterator[JsonObject]:
+    """Yield the lines of all predictions that the journal has kept, once for each key of a cell."""
+    seen = set()
     for number, cell in enumerate(cells):
-        if number not in numbers:
+        if cell.key in seen:
             continue
+        seen.add(cell.key)
         assert cell.dataset is not None
         for result in cell.in_order:
             if not result.is_ok:

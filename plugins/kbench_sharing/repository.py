@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
-from kbench.features import group_values, read_file
+from kbench.features import group_values
 from kbench.messages import mask, printable
 from kbench_sharing.bundle_records import Bundle, Origin, SharedCell
 from kbench_sharing.checks import Alike
@@ -244,7 +244,10 @@ def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -
                         f"{repository / parent} is a symbolic link, and kbench writes nothing there"
                     )
             if os.path.lexists(path):
-                _check_same(path, data, most)
+                try:
+                    read_named(repository, name, most)
+                except BundleError as error:
+                    raise BundleError(f"{path}: {error}") from error
                 n_kept += 1
             else:
                 draft.mkdir(parents=True, exist_ok=True)
@@ -266,15 +269,6 @@ def _sweep(repository: Path) -> None:
     for draft in repository.glob(f"{_DRAFT}*"):
         if not draft.is_symlink() and time.time() - draft.stat().st_mtime > _STALE_S:
             shutil.rmtree(draft, ignore_errors=True)
-
-
-def _check_same(path: Path, data: bytes, most: int) -> None:
-    try:
-        same = read_file(path, most) == data
-    except OSError:
-        same = False
-    if not same:
-        raise BundleError(f"{path} was changed: its name is not the SHA-256 of its content")
 
 
 _PROTOCOLS = ("https", "ssh", "file")

@@ -15,7 +15,6 @@ from kbench._version import __version__
 from kbench.errors import BundleError
 from kbench.features import (
     ImportedRow,
-    Labels,
     Method,
     Metric,
     Row,
@@ -103,20 +102,20 @@ class Board:
 
     def others(self) -> dict[str, str]:
         """Return by place the imported results of the same cell, if it has any."""
-        by_cell: dict[tuple[str, str], dict[str, tuple[str, float]]] = {}
-        for each in self.rows:
-            if each.row.is_complete and each.value is not None:
-                of_cell = by_cell.setdefault((each.row.key, each.row.made_from), {})
-                of_cell[each.place] = each.other.author, each.value
+        by_cell = group_values(
+            ((each.row.key, each.row.made_from), (each.place, each.other.author, each.value))
+            for each in self.rows
+            if each.row.is_complete and each.value is not None
+        )
         notes = {}
         for of_cell in by_cell.values():
-            for place, (author, value) in of_cell.items():
-                by_author = {name: other for name, other in of_cell.values() if name != author}
-                equal = sum(
+            for place, author, value in of_cell:
+                by_author = {name: other for _, name, other in of_cell if name != author}
+                equal = Counter(
                     math.isclose(value, other, rel_tol=CLOSE, abs_tol=CLOSE**2)
                     for other in by_author.values()
                 )
-                counts = {"equal": equal, "different": len(by_author) - equal}
+                counts = {"equal": equal[True], "different": equal[False]}
                 if by_author:
                     notes[place] = ", ".join(f"{n} {word}" for word, n in counts.items() if n)
         return notes
@@ -152,14 +151,12 @@ def _complete(board: Board) -> None:
             alike.append(each)
         board.rows.append(each)
     efforts = Counter((each.row.method, each.effort) for each in alike)
-    chosen: dict[Labels, Published] = {}
-    for each in alike:
-        known = chosen.setdefault(each.row.labels, each)
-        ranks = [(x.row.n_splits_done, efforts[x.row.method, x.effort]) for x in (each, known)]
-        if ranks[0] > ranks[1]:
-            chosen[each.row.labels] = each
-    board.compared = [each.row for each in chosen.values()]
-    machines = {(each.other.author, each.other.cpu) for each in chosen.values()}
+    chosen = [
+        max(group, key=lambda each: (each.row.n_splits_done, efforts[each.row.method, each.effort]))
+        for group in group_values((each.row.labels, each) for each in alike).values()
+    ]
+    board.compared = [each.row for each in chosen]
+    machines = {(each.other.author, each.other.cpu) for each in chosen}
     if len(machines) == 1:
         board.timed_on = " on ".join(*machines)
     else:

@@ -43,7 +43,7 @@ from kbench.features import (
 from kbench.messages import last_line, number, printable
 from kbench.records import DEFAULT, Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
 from kbench.records.canonical import Json, to_json
-from kbench_sharing.added_bundles import other_versions
+from kbench_sharing.added_bundles import OF_A_MACHINE, other_versions
 from kbench_sharing.bundle_records import Bundle, SharedCell, SharedResult
 from kbench_sharing.checks import CLOSE, round_all
 from kbench_sharing.dependencies import find_changes
@@ -89,8 +89,6 @@ _OF_CLASSES = ("balanced_accuracy", "f1_macro", "mcc", "roc_auc", "average_preci
 _ONE_ROW, _ONE_ROW_OF_CLASS = 1.01, 2.5
 """What one row of the test part may change, in units of 1 / rows."""
 
-_NOT_COMPARED = ("_s", "_mib")
-
 
 @dataclass(frozen=True)
 class Agreement:
@@ -119,7 +117,7 @@ def agreement(
     noise = ""
     metrics = {**metrics, **round_all({n: v for n, v in metrics.items() if math.isfinite(v)})}
     for name, value in theirs.metrics.items():
-        if name.endswith(_NOT_COMPARED) or name in added:
+        if name.endswith(OF_A_MACHINE) or name in added:
             continue
         computed = metrics.get(name, math.nan)
         if value == computed:
@@ -152,6 +150,7 @@ def _values(search: Json) -> Iterator[float]:
         yield from (float(v) for v in candidate.get("values", ()) if isinstance(v, int | float))
 
 
+@dataclass
 class Verifying:
     """Recomputes results of a bundle here.
 
@@ -159,22 +158,18 @@ class Verifying:
     user: those of the bundle are its author's.
     """
 
-    def __init__(
-        self,
-        bundle: Bundle,
-        registry: Registry,
-        limits: Limits,
-        *,
-        jobs: int = 1,
-        offline: bool = False,
-        data: Path | None = None,
-        notice: Callable[[str], None] = lambda message: None,
-    ) -> None:
-        self._bundle, self._registry, self._limits = bundle, registry, limits
-        self._jobs, self._offline, self._data, self._notice = jobs, offline, data, notice
+    bundle: Bundle
+    registry: Registry
+    limits: Limits
+    jobs: int = 1
+    offline: bool = False
+    data: Path | None = None
+    notice: Callable[[str], None] = lambda message: None
+
+    def __post_init__(self) -> None:
         self._cache = DataCache()
-        self._planner = Planner(registry, self._cache)
-        self._cells = {cell.key: cell for cell in bundle.cells}
+        self._planner = Planner(self.registry, self._cache)
+        self._cells = {cell.key: cell for cell in self.bundle.cells}
 
     def units(self) -> tuple[list[Unit], dict[str, int]]:
         """Return the results that can be recomputed here, and how many cannot, by reason.
@@ -185,12 +180,12 @@ class Verifying:
         units: list[Unit] = []
         reasons: Counter[str] = Counter()
         present = self._planner.present
-        for key, results in self._bundle.results.items():
+        for key, results in self.bundle.results.items():
             of_cell = self._reason(self._cells[key])
             for split, result in results.items():
                 if result.status != "ok":
                     continue
-                if reason := of_cell or find_changes(self._bundle, result, present):
+                if reason := of_cell or find_changes(self.bundle, result, present):
                     reasons[reason] += 1
                 else:
                     units.append((key, split))
@@ -200,7 +195,7 @@ class Verifying:
         """Recompute chosen results, and yield each with its agreement."""
         keys = dict.fromkeys(key for key, _ in chosen)
         suite = self._suite(keys)
-        with closing(WarmParents(make_preload(suite, self._registry))) as parents:
+        with closing(WarmParents(make_preload(suite, self.registry))) as parents:
             planned = dict(self._each_planned(suite, keys, parents))
             tasks = []
             for key, split in chosen:
@@ -220,9 +215,9 @@ class Verifying:
         keys = dict.fromkeys(key for key, _ in chosen)
         suite = self._suite(keys)
         assignments = Assignments(self._cache)
-        with closing(WarmParents(make_preload(suite, self._registry))) as parents:
+        with closing(WarmParents(make_preload(suite, self.registry))) as parents:
             for key, planned in self._each_planned(suite, keys, parents):
-                for unit in (unit for unit in self._bundle.predictions if unit[0] == key):
+                for unit in (unit for unit in self.bundle.predictions if unit[0] == key):
                     yield unit, self._check_predictions(unit, planned, assignments)
 
     def _check_predictions(
@@ -230,12 +225,12 @@ class Verifying:
     ) -> Agreement:
         if isinstance(planned, str):
             return Agreement("not recomputed", planned)
-        result = self._bundle.results[unit[0]][unit[1]]
+        result = self.bundle.results[unit[0]][unit[1]]
         try:
             assignment = assignments.get(self._planner.task(planned, unit[1]))
             if assignment.digest != result.details.split_hash:
                 return Agreement("different", "the rows of the split differ")
-            difference = differing(result, self._bundle.predictions[unit], assignment.truth)
+            difference = differing(result, self.bundle.predictions[unit], assignment.truth)
         except KbenchError as error:
             return Agreement("different", printable(str(error).splitlines()[0], 300))
         if difference is None:
@@ -252,19 +247,19 @@ class Verifying:
             Block((cell.dataset,), (cell.feature_map,), (cell.learner,), cell.protocol)
             for cell in cells
         )
-        return move_to_folder(Suite(self._bundle.manifest.suite, blocks, self._limits), self._data)
+        return move_to_folder(Suite(self.bundle.manifest.suite, blocks, self.limits), self.data)
 
     def _each_planned(
         self, suite: Suite, keys: Iterable[str], parents: WarmParents
     ) -> Iterator[tuple[str, PlannedCell | str]]:
         """Yield each cell of a suite with its key, or why it cannot be recomputed."""
-        fetching = Fetching(self._registry, self._planner, self._cache, parents, self._offline)
+        fetching = Fetching(self.registry, self._planner, self._cache, parents, self.offline)
         for key, block in zip(keys, suite.blocks, strict=True):
             one = replace(suite, blocks=(block,))
             yield key, self._plan(one, self._cells[key], fetching, parents)
 
     def _cell(self, shared: SharedCell) -> Cell:
-        return shared.cell(self._bundle.datasets[shared.dataset].ref)
+        return shared.cell(self.bundle.datasets[shared.dataset].ref)
 
     def _reason(self, shared: SharedCell) -> str:
         """Return why a cell cannot be recomputed here, as far as its key tells; empty if it can.
@@ -272,14 +267,14 @@ class Verifying:
         Its key has what records of plugins say, and no code.
         """
         cell = self._cell(shared)
-        task = self._bundle.datasets[shared.dataset].task
+        task = self.bundle.datasets[shared.dataset].task
         try:
-            self._registry.get("dataset", cell.dataset.name)
-            _check_protocol(cell.protocol, self._registry)
+            self.registry.get("dataset", cell.dataset.name)
+            _check_protocol(cell.protocol, self.registry)
             code = self._planner.method_code(cell, task)
         except KbenchError as error:
-            installed = {each.name for each in self._registry.plugins}
-            for plugin in self._bundle.plugins:
+            installed = {each.name for each in self.registry.plugins}
+            for plugin in self.bundle.plugins:
                 if plugin.name not in installed:
                     version = f"{plugin.distribution} {plugin.version}"
                     return f"the plugin {plugin.name!r} of {version} is not installed"
@@ -288,7 +283,7 @@ class Verifying:
             return "its parameters are nested too deep"
         if to_json(code) == shared.code:
             return ""
-        return other_versions(self._bundle) or "the records of its method differ here"
+        return other_versions(self.bundle) or "the records of its method differ here"
 
     def _plan(
         self, suite: Suite, shared: SharedCell, fetching: Fetching, parents: WarmParents
@@ -297,16 +292,16 @@ class Verifying:
         (ref,) = suite.datasets
         try:
             with parents.using(parents.every) as sandbox:
-                task = self._bundle.datasets[shared.dataset].task
+                task = self.bundle.datasets[shared.dataset].task
                 placed = list_components(suite)
-                check_components(sandbox, placed, self._limits.task_memory_mib, task)
+                check_components(sandbox, placed, self.limits.task_memory_mib, task)
             facts = fetching.dataset(ref)
             if not isinstance(facts, DatasetFacts):
                 return f"its data are not available here: {printable(last_line(facts.reason), 300)}"
-            if facts.checksum != self._bundle.datasets[shared.dataset].checksum:
+            if facts.checksum != self.bundle.datasets[shared.dataset].checksum:
                 return "its data differ here: their checksum is not that of the bundle"
             # refuses folds that the data are too few for, and metrics of another task
-            suite = set_metric(suite, {ref.label: facts}, self._registry)
+            suite = set_metric(suite, {ref.label: facts}, self.registry)
             (cell,) = self._planner.plan(suite, {ref.label: facts})
         except KbenchError as error:
             return printable(str(error).splitlines()[0], 300)
@@ -317,12 +312,12 @@ class Verifying:
     def _compute(
         self, parents: WarmParents, suite: Suite, tasks: Sequence[Task]
     ) -> Iterator[tuple[Unit, Agreement]]:
-        host = ThisMachine(False, self._notice)
+        host = ThisMachine(False, self.notice)
         engine = LocalEngine(
-            parents, self._cache.root, self._jobs, host, started=lambda task, slot: None
+            parents, self._cache.root, self.jobs, host, started=lambda task, slot: None
         )
-        preload, placed = make_preload(suite, self._registry), list_components(suite)
-        engine.prepare(Terms(preload, placed, self._limits, self._offline))
+        preload, placed = make_preload(suite, self.registry), list_components(suite)
+        engine.prepare(Terms(preload, placed, self.limits, self.offline))
         waiting = {(task.cell_key, task.split_index) for task in tasks}
         try:
             for task, answer in engine.run(tasks):
@@ -335,7 +330,7 @@ class Verifying:
             yield unit, Agreement("not recomputed", "another split of its cell hit a limit")
 
     def _compare(self, unit: Unit, answer: Answer) -> Agreement:
-        theirs = self._bundle.results[unit[0]][unit[1]]
+        theirs = self.bundle.results[unit[0]][unit[1]]
         outcome = answer.outcome
         if outcome.status == "error":
             return Agreement("different", f"it fails here: {printable(last_line(outcome.error))}")
@@ -343,10 +338,10 @@ class Verifying:
             return Agreement(
                 "not recomputed", f"{outcome.status}: {printable(last_line(outcome.error), 300)}"
             )
-        cpu = self._bundle.manifest.machines[theirs.machine].cpu
-        blas = self._bundle.manifest.versions.get("blas")
+        cpu = self.bundle.manifest.machines[theirs.machine].cpu
+        blas = self.bundle.manifest.versions.get("blas")
         other = cpu != machine.cpu_model() or blas != machine.versions().get("blas")
-        added = self._registry.all("metric").keys()
+        added = self.registry.all("metric").keys()
         value = outcome.value
         return agreement(theirs, value["metrics"], to_json(value["details"]), other, added)
 

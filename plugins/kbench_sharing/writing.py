@@ -15,26 +15,21 @@ from kbench._version import __version__
 from kbench.errors import BundleError
 from kbench.features import (
     FILE_PARAMETERS,
-    DataCache,
     Journal,
     Manifest,
     PlannedCell,
     Planner,
     Plugin,
     Registry,
-    Validity,
+    SuitePlan,
     deciding_kinds,
-    expand_datasets,
     find_source,
     machine,
     open_fetching,
     read_source,
-    recall,
-    recall_added,
-    set_metric,
 )
 from kbench.messages import option
-from kbench.records import DatasetFacts, Ref, Result, Suite
+from kbench.records import Ref, Result, Suite
 from kbench.records.canonical import Json, JsonObject, digest, to_json, to_json_with_label
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.bundle_records import SOURCES
@@ -72,31 +67,24 @@ class Saved:
         return manifest
 
 
-def recall_results(suite: Suite, registry: Registry, journal: Journal) -> Saved:
+def recall_results(suite: Suite, registry: Registry) -> Saved:
     """Return the cells of a suite whose results hold: all they were made from is as it was.
 
     BundleError is raised if no result holds.
     """
-    planner = Planner(registry, DataCache())
+    plan = SuitePlan(suite, registry, machine.machine_id())
     with open_fetching(registry) as fetching:
-        suite = expand_datasets(suite, {ref.label: fetching.expand(ref) for ref in suite.datasets})
-    facts_by_label = {ref.label: planner.dataset(ref) for ref in suite.datasets}
-    datasets: dict[str, DatasetFacts] = {
-        label: facts for label, facts in facts_by_label.items() if facts is not None
-    }
-    suite = set_metric(suite, datasets, registry)
-    planned = planner.plan(suite, datasets)
-    validity = Validity(journal, planner.present)
-    recall(planned, validity, suite.limits)
-    recall_added(planned, validity, planner.metric_codes())
-    planner.present.save()
+        plan.expand({ref.label: fetching.expand(ref) for ref in suite.datasets})
+    plan.settle_metric()
+    planned, _ = plan.cells()
     cells = [cell for cell in planned if cell.results and cell.dataset is not None]
     if not cells:
         raise BundleError(
             f"no results of {suite.name!r} are stored here: `kbench suite` computes them; "
             "results of changed code are out of date"
         )
-    return Saved(suite, cells, planner, len(planned) - len(cells), journal.manifests())
+    n_without = len(planned) - len(cells)
+    return Saved(plan.suite, cells, plan.planner, n_without, plan.journal.manifests())
 
 
 _TIMES = ("seconds", "machine_speed_s", "cpu_s")
@@ -127,18 +115,14 @@ def build_files(
     results = (result for cell in cells for result in cell.in_order)
     machines = list(dict.fromkeys((result.machine, result.cpu) for result in results))
     numbers = {each: number for number, each in enumerate(machines)}
-    datasets: dict[str, DatasetFacts] = {}
-    refs: dict[str, Ref] = {}
-    for cell in cells:
-        assert cell.dataset is not None
-        datasets[cell.cell.dataset.label] = cell.dataset
-        refs[cell.cell.dataset.label] = _portable(cell.cell.dataset, data)
+    of_label = {cell.cell.dataset.label: cell for cell in cells}
+    refs = {label: _portable(cell.cell.dataset, data) for label, cell in of_label.items()}
     plugins = third_party(saved, registry)
     files = {
         bundle_records.SUITE: suite_text.encode(),
         bundle_records.LOCK: _lock(saved, plugins),
         bundle_records.DATASETS: _lines(
-            _dataset(refs[label], datasets[label]) for label in sorted(refs)
+            _dataset(refs[label], of_label[label]) for label in sorted(refs)
         ),
         bundle_records.CELLS: _lines(_cell(cell, refs, saved) for cell in cells),
         bundle_records.RESULTS: pack(
@@ -152,12 +136,9 @@ def build_files(
         bundle_records.DEPENDENCIES: _lines(dump_dependencies(saved.used)),
         bundle_records.PLUGINS: _lines(plugin_lines(plugins, saved)),
         **(plugin_sources(plugins, saved) if with_sources else {}),
-        **(
-            {}
-            if predictions is None
-            else {bundle_records.PREDICTIONS: _predictions(cells, predictions)}
-        ),
     }
+    if predictions is not None:
+        files[bundle_records.PREDICTIONS] = _lines(dump_predictions(cells, predictions))
     metric = saved.suite.compared
     manifest = {
         "format": bundle_records.FORMAT,
@@ -217,7 +198,9 @@ def _portable(ref: Ref, data: Path | None) -> Ref:
     return Ref(ref.name, params, label)
 
 
-def _dataset(ref: Ref, facts: DatasetFacts) -> JsonObject:
+def _dataset(ref: Ref, planned: PlannedCell) -> JsonObject:
+    facts = planned.dataset
+    assert facts is not None
     names = bundle_records.SharedDataset.model_fields.keys() - {"ref", "source"}
     # files of the user are named by their paths
     source = "" if any(key in ref.params for key in FILE_PARAMETERS) else facts.source
@@ -267,12 +250,6 @@ def _result(result: Result, saved: Saved, number: int, with_errors: bool) -> Jso
         # a metric that is not defined has no value in JSON, and none in a table
         "metrics": round_all({n: v for n, v in result.metrics.items() if math.isfinite(v)}),
     }
-
-
-def _predictions(cells: Sequence[PlannedCell], journal: Journal) -> bytes:
-    """Return the lines of kept predictions, those of cells with one key once."""
-    first = {cell.key: number for number, cell in reversed(list(enumerate(cells)))}
-    return _lines(dump_predictions(cells, set(first.values()), journal))
 
 
 def _round_candidate(candidate: Mapping[str, Json]) -> JsonObject:

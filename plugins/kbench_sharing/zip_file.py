@@ -255,14 +255,14 @@ def check_name(name: str) -> None:
     """Raise a BundleError for a file name that no bundle has: nothing of it becomes a path."""
     if len(name) > MAX_NAME:
         raise BundleError(f"it has a file whose name has more than {MAX_NAME} characters")
-    parts = PurePosixPath(name).parts
+    parts, shown = PurePosixPath(name).parts, repr(printable(name, 80))
     if name.startswith("/") or ".." in parts or "\\" in name or ":" in name:
-        raise BundleError(f"the name {_quote(name)} refers to a file outside of the bundle")
+        raise BundleError(f"the name {shown} refers to a file outside of the bundle")
     if name in (MANIFEST, *FILES, PREDICTIONS) or (
         name.startswith(SOURCES) and _SOURCE.fullmatch(name)
     ):
         return
-    raise BundleError(f"it contains the unexpected file {_quote(name)}")
+    raise BundleError(f"it contains the unexpected file {shown}")
 
 
 def sha256(data: bytes) -> str:
@@ -281,7 +281,3 @@ def read_named(folder: Path, name: str, most: int) -> bytes:
     if sha256(data) != PurePosixPath(name).stem:
         raise BundleError("it was changed: its name is not the SHA-256 of its content")
     return data
-
-
-def _quote(name: str) -> str:
-    return repr(printable(name, 80))
