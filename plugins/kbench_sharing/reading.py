@@ -15,20 +15,7 @@ from kbench.features import now_ms, read_file
 from kbench.messages import mask, printable
 from kbench.records.canonical import Json, JsonObject
 from kbench_sharing import bundle_records, zip_file
-from kbench_sharing.bundle_records import (
-    Bundle,
-    Head,
-    Line,
-    Manifest,
-    Origin,
-    PackedResults,
-    SharedCell,
-    SharedDataset,
-    SharedDependencies,
-    SharedPlugin,
-    SharedPredictions,
-    SharedResult,
-)
+from kbench_sharing.bundle_records import Bundle
 from kbench_sharing.checks import Alike, check_cells, check_datasets, check_result
 from kbench_sharing.columns import dump_line, pack, unpack
 from kbench_sharing.dependencies import read_dependencies
@@ -36,7 +23,7 @@ from kbench_sharing.fetching import fetch
 from kbench_sharing.untrusted_text import MAX_COLUMN, MAX_LINE, parse_json
 from kbench_sharing.zip_file import Bounds
 
-Record = TypeVar("Record", bound=Line)
+Record = TypeVar("Record", bound=bundle_records.Line)
 
 MAX_SUITE = 1 << 20
 
@@ -100,23 +87,24 @@ def parse_bundle(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundl
     _check_lists(files.values(), bounds)
     manifest = _manifest(files)
     _check_texts(files)
-    cells = list(_lines(files, bundle_records.CELLS, SharedCell))
+    cells = list(_lines(files, bundle_records.CELLS, bundle_records.SharedCell))
     blocks = _values(files, bundle_records.RESULTS, MAX_COLUMN)
     bundle = _check_lines(
         zip_file.sha256(files[bundle_records.MANIFEST]),
         manifest,
         files,
-        _lines(files, bundle_records.DATASETS, SharedDataset),
+        _lines(files, bundle_records.DATASETS, bundle_records.SharedDataset),
         cells,
-        list(_lines(files, bundle_records.PLUGINS, SharedPlugin)),
+        list(_lines(files, bundle_records.PLUGINS, bundle_records.SharedPlugin)),
         unpack(blocks, [cell.key for cell in cells], bounds.lists),
-        _lines(files, bundle_records.DEPENDENCIES, SharedDependencies),
+        _lines(files, bundle_records.DEPENDENCIES, bundle_records.SharedDependencies),
     )
     if bundle_records.PREDICTIONS in files:
         from kbench_sharing.predictions import check_predictions
 
         values = _values(files, bundle_records.PREDICTIONS, MAX_COLUMN)
-        lines = ((place, SharedPredictions.read(value, place)) for place, value in values)
+        read = bundle_records.SharedPredictions.read
+        lines = ((place, read(value, place)) for place, value in values)
         return replace(bundle, predictions=check_predictions(lines, bundle, bounds.predictions))
     return bundle
 
@@ -140,10 +128,10 @@ def bundle_of_rows(data: bytes) -> Bundle:
                 f"line {number} is not in canonical form, maybe changed by an editor or by `git` "
                 "with core.autocrlf: use the published file"
             )
-    head = Head.read(values[0], "line 1")
+    head = bundle_records.Head.read(values[0], "line 1")
     if not head.author:
         raise BundleError("it names no author")
-    cell = SharedCell.read(values[2], "line 3")
+    cell = bundle_records.SharedCell.read(values[2], "line 3")
     blocks = [
         (f"line {number}", parse_json(line, f"line {number}", MAX_COLUMN))
         for number, line in enumerate(lines[3:], 4)
@@ -153,7 +141,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
         zip_file.sha256(data),
         head,
         {bundle_records.ROWS_FILE: data},
-        [SharedDataset.read(values[1], "line 2")],
+        [bundle_records.SharedDataset.read(values[1], "line 2")],
         [cell],
         head.plugins,
         results,
@@ -166,27 +154,27 @@ def bundle_of_rows(data: bytes) -> Bundle:
 
 def _check_lines(
     id: str,
-    origin: Origin,
+    origin: bundle_records.Origin,
     files: Mapping[str, bytes],
-    datasets: Iterable[SharedDataset],
-    cells: list[SharedCell],
-    plugins: list[SharedPlugin],
+    datasets: Iterable[bundle_records.SharedDataset],
+    cells: list[bundle_records.SharedCell],
+    plugins: list[bundle_records.SharedPlugin],
     entries: Iterable[tuple[str, JsonObject]],
-    dependencies: Iterable[SharedDependencies],
+    dependencies: Iterable[bundle_records.SharedDependencies],
 ) -> Bundle:
     """Return a bundle with consistent records; raise BundleError otherwise."""
     by_label = check_datasets(datasets)
     check_cells(cells, by_label)
     by_key = {cell.key: cell for cell in cells}
-    results, named = PackedResults(), set[str]()
+    results, named = bundle_records.PackedResults(), set[str]()
     alike, now = Alike(), now_ms()
     for key, entries_of_cell in groupby(entries, key=lambda entry: entry[1]["cell"]):
         cell = by_key[key]
         dataset = by_label[cell.dataset]
         values: list[JsonObject] = []
-        of_cell: dict[int, SharedResult] = {}
+        of_cell: dict[int, bundle_records.SharedResult] = {}
         for place, value in entries_of_cell:
-            result = SharedResult.read(value, f"a result of {place}")
+            result = bundle_records.SharedResult.read(value, f"a result of {place}")
             check_result(result, cell, dataset, len(origin.machines), now)
             alike.check_rows(result, cell, dataset)
             if of_cell.setdefault(result.split, result) is not result:
@@ -210,9 +198,9 @@ def _check_lists(files: Iterable[bytes], bounds: Bounds) -> None:
         )
 
 
-def _manifest(files: dict[str, bytes]) -> Manifest:
+def _manifest(files: dict[str, bytes]) -> bundle_records.Manifest:
     """Return the manifest, whose sizes and sums are those of the other files."""
-    manifest = Manifest.read(
+    manifest = bundle_records.Manifest.read(
         parse_json(files[bundle_records.MANIFEST], bundle_records.MANIFEST), bundle_records.MANIFEST
     )
     if missing := sorted(set(bundle_records.FILES) - files.keys()):
