@@ -11,24 +11,9 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kbench import features
 from kbench.errors import JournalError, PluginError, StoreError, SuiteError
-from kbench.features import (
-    PLAIN,
-    Holder,
-    Journal,
-    PlannedCell,
-    Plans,
-    Registry,
-    ReportData,
-    checksums,
-    complete_metric,
-    line_key,
-    lock_name,
-    make_full_row,
-    make_tables,
-    still_working,
-    write,
-)
+from kbench.features import PlannedCell, Registry
 from kbench.messages import did_you_mean, plural
 from kbench.records import ACCURACY, Delivered
 from kbench.records.canonical import Json
@@ -56,7 +41,7 @@ class Delivery:
         self,
         uri: str,
         suite: str,
-        journal: Journal,
+        journal: features.Journal,
         machine: str,
         views: Mapping[str, View] | None = None,
     ) -> None:
@@ -94,7 +79,7 @@ class Delivery:
             # of this run, perhaps: the others are written all the same
             self._problem = self._problem or str(error)
             self._failures += 1
-        still_working()
+        features.still_working()
 
     def finish(self, planned: Collection[PlannedCell]) -> Delivered:
         """Write the cells that are still lacking and return what the store has now."""
@@ -162,7 +147,7 @@ class Delivery:
         names = {
             name
             for each in (planned if before else ())
-            for name in (each.cell.name, each.key, line_key(each.cell))
+            for name in (each.cell.name, each.key, features.line_key(each.cell))
         }
         kept = (
             row
@@ -170,7 +155,7 @@ class Delivery:
             if not names & {row.key, f"{' + '.join(row.method)} on {row.dataset}"}
         )
         cells = (each for each in planned if each.is_finished and not _has_run(each))
-        new = (make_full_row(each, self._machine, self.metric) for each in cells)
+        new = (features.make_full_row(each, self._machine, self.metric) for each in cells)
         return tags_without_run(self._machine, [*kept, *new], present)
 
     def _last_delivery(self) -> Mapping[str, Json] | None:
@@ -199,7 +184,9 @@ class Delivery:
         """Write the views: a store that refuses them may accept runs all the same."""
         with contextlib.suppress(StoreError):
             if self.views:
-                plain = PLAIN[complete_metric(self.metric).task or "classification"].name
+                plain = features.PLAIN[
+                    features.complete_metric(self.metric).task or "classification"
+                ].name
                 self._store.present(experiment, self.views, self.metric, plain)
 
     def _tidy(self, experiment: Experiment, planned: Collection[PlannedCell]) -> None:
@@ -209,7 +196,7 @@ class Delivery:
         """
         keys = {cell.cell.name: {cell.version} for cell in planned if cell.is_finished}
         try:
-            self._store.supersede(experiment, self._machine, keys, checksums(planned))
+            self._store.supersede(experiment, self._machine, keys, features.checksums(planned))
             tags = self._store.tags(experiment.name)
             if new := self._new_tags(tags, planned):
                 self._store.write_tags(experiment, new)
@@ -217,10 +204,10 @@ class Delivery:
             # over all cells of the store: this command may have planned a few of them
             rows = [row_of_run(run) for run in self._store.cells(experiment, self._machine)]
             rows += rows_without_run({**tags, **new}, self._machine)
-            still_working()
-            methods = method_runs(rows, complete_metric(self.metric))
+            features.still_working()
+            methods = method_runs(rows, features.complete_metric(self.metric))
             self._store.log_methods(experiment, self._machine, methods)
-            still_working()
+            features.still_working()
             self._present(experiment)
         except (StoreError, JournalError) as error:
             self._problem = str(error)
@@ -296,7 +283,7 @@ def sync_suites(
     store: str,
     suites: Sequence[str] = (),
     everything: bool = False,
-    waiting: Callable[[Holder | None], None] | None = None,
+    waiting: Callable[[features.Holder | None], None] | None = None,
     views: Mapping[str, View] | None = None,
 ) -> Iterator[Synced]:
     """Deliver results to the store at a URI that lacks them, one suite after the other.
@@ -308,7 +295,7 @@ def sync_suites(
     """
     name = Store(store).name
     by_place = journals()
-    known = {place: Plans(journal).suites() for place, journal in by_place.items()}
+    known = {place: features.Plans(journal).suites() for place, journal in by_place.items()}
     ever = {suite for stores_of in known.values() for suite in stores_of}
     here = {
         suite for stores_of in known.values() for suite, names in stores_of.items() if name in names
@@ -330,7 +317,7 @@ def sync_suites(
 
 
 def deliver_leftovers(
-    journal: Journal, machine: str, store: str, views: Mapping[str, View] | None = None
+    journal: features.Journal, machine: str, store: str, views: Mapping[str, View] | None = None
 ) -> Iterator[Synced]:
     """Deliver results of earlier commands that were killed, or whose store was unreachable.
 
@@ -338,27 +325,29 @@ def deliver_leftovers(
     owner of the journal, `store` the URI of the MLflow store.
     """
 
-    def leave(holder: Holder | None) -> None:
+    def leave(holder: features.Holder | None) -> None:
         raise _Busy
 
     name = Store(store).name
-    return _deliver(machine, journal, Plans(journal).list_open(name), store, leave, views, name)
+    return _deliver(
+        machine, journal, features.Plans(journal).list_open(name), store, leave, views, name
+    )
 
 
 def _deliver(
     machine: str,
-    journal: Journal,
+    journal: features.Journal,
     suites: Iterable[str],
     store: str,
-    waiting: Callable[[Holder | None], None] | None,
+    waiting: Callable[[features.Holder | None], None] | None,
     views: Mapping[str, View] | None,
     planned_for: str | None = None,
 ) -> Iterator[Synced]:
     """Deliver suites until the store does not answer; of leftovers what was planned for it."""
-    plans, name = Plans(journal), Store(store).name
+    plans, name = features.Plans(journal), Store(store).name
     for suite in suites:
         try:
-            with journal.lock(lock_name(suite, name), waiting):
+            with journal.lock(features.lock_name(suite, name), waiting):
                 delivery = Delivery(store, suite, journal, machine, views)
                 cells, delivery.metric = plans.cells(suite, planned_for)
                 delivery.budget = plans.budget(suite, planned_for)
@@ -372,13 +361,13 @@ def _deliver(
             return
 
 
-def keep_report(data: ReportData, page: str, store: str | None) -> str:
+def keep_report(data: features.ReportData, page: str, store: str | None) -> str:
     """Write the page and its tables to a run; return a line that says so, or why not."""
     files = {"report.html": page}
-    for table in make_tables(data).values():
+    for table in features.make_tables(data).values():
         if table.rows:
-            files[f"tables/{table.name}.csv"] = write(table, "csv") + "\n"
-            files[f"tables/{table.name}.tex"] = write(table, "latex") + "\n"
+            files[f"tables/{table.name}.csv"] = features.write(table, "csv") + "\n"
+            files[f"tables/{table.name}.tex"] = features.write(table, "latex") + "\n"
     handle = Store(uri_of(store))
     try:
         handle.log_report(handle.experiment(data.suite), data.rows[0].machine, files)

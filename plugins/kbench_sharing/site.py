@@ -11,27 +11,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kbench import features
 from kbench._version import __version__
 from kbench.errors import BundleError
-from kbench.features import (
-    ImportedRow,
-    Method,
-    Metric,
-    Row,
-    duration,
-    environment_of_pages,
-    format_method,
-    group_values,
-    heading,
-    leaderboard,
-    leaderboard_sentences,
-    leaderboard_table,
-    search_note,
-    without_times,
-    write_cell,
-    write_file,
-    write_sd,
-)
+from kbench.features import Method, Row
 from kbench.messages import number, plural
 from kbench.records import divide_protocol
 from kbench.records.canonical import JsonObject
@@ -60,7 +43,7 @@ class Published:
     """
 
     place: str
-    other: ImportedRow
+    other: features.ImportedRow
     comparable: str
     planned: int = 1
 
@@ -95,14 +78,14 @@ class Board:
     """
 
     suite: str
-    metric: Metric
+    metric: features.Metric
     rows: list[Published] = field(default_factory=list)
     compared: list[Row] = field(default_factory=list)
     timed_on: str = ""
 
     def others(self) -> dict[str, str]:
         """Return by place the imported results of the same cell, if it has any."""
-        by_cell = group_values(
+        by_cell = features.group_values(
             ((each.row.key, each.row.made_from), (each.place, each.other.author, each.value))
             for each in self.rows
             if each.row.is_complete and each.value is not None
@@ -153,19 +136,19 @@ def _complete(board: Board) -> None:
     efforts = Counter((each.row.method, each.effort) for each in alike)
     chosen = [
         max(group, key=lambda each: (each.row.n_splits_done, efforts[each.row.method, each.effort]))
-        for group in group_values((each.row.labels, each) for each in alike).values()
+        for group in features.group_values((each.row.labels, each) for each in alike).values()
     ]
     board.compared = [each.row for each in chosen]
     machines = {(each.other.author, each.other.cpu) for each in chosen}
     if len(machines) == 1:
         board.timed_on = " on ".join(*machines)
     else:
-        board.compared = [without_times(row) for row in board.compared]
+        board.compared = [features.without_times(row) for row in board.compared]
 
 
 def _name_data(rows: Sequence[Published]) -> list[Published]:
     """Name data that share a label with others by their checksums."""
-    seen = group_values((each.row.dataset, each.row.checksum) for each in rows)
+    seen = features.group_values((each.row.dataset, each.row.checksum) for each in rows)
     return [
         each
         if len(set(seen[each.row.dataset])) == 1
@@ -235,7 +218,7 @@ def write_site(repository: Path, out: Path) -> Site:
                 (folder / each.place).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(repository / each.place, folder / each.place, follow_symlinks=False)
         for name, content in pages(listed):
-            write_file(folder / name, content.encode(), flush=False)
+            features.write_file(folder / name, content.encode(), flush=False)
             n_pages += 1
     return Site(n_rows, n_pages, [])
 
@@ -245,7 +228,7 @@ def pages(listed: Sequence[Board]) -> Iterable[tuple[str, str]]:
     from markupsafe import Markup
 
     folder = files("kbench.report") / "templates"
-    environment = environment_of_pages()
+    environment = features.environment_of_pages()
     environment.globals |= {
         "css": Markup((folder / "page.css").read_text(encoding="utf-8")),
         "js": Markup((folder / "site" / "rows.js").read_text(encoding="utf-8")),
@@ -281,7 +264,7 @@ def _line(board: Board, address: str) -> JsonObject:
     return {
         "address": address,
         "name": board.suite,
-        "metric": heading(board.metric),
+        "metric": features.heading(board.metric),
         "n_rows": len(board.rows),
         "n_datasets": len({each.row.dataset for each in board.rows}),
         "n_methods": len({each.row.method for each in board.rows}),
@@ -291,8 +274,8 @@ def _line(board: Board, address: str) -> JsonObject:
 
 def _board_pages(board: Board, template: Template) -> Iterable[tuple[str, str]]:
     """Yield the pages of a suite, of its datasets and of its methods."""
-    made = leaderboard(board.compared, board.metric)
-    table = leaderboard_table(made)
+    made = features.leaderboard(board.compared, board.metric)
+    table = features.leaderboard_table(made)
     imported = board.others()
     lines = [_row(board, each, imported.get(each.place, "")) for each in board.rows]
     times = "Times are not shown, because rows were computed on more than one machine."
@@ -309,9 +292,9 @@ def _board_pages(board: Board, template: Template) -> Iterable[tuple[str, str]]:
             columns=[
                 c for c in table.visible if any(table.value(i, c) for i in range(len(table.rows)))
             ],
-            leader_sentences=[*leaderboard_sentences(made), times],
+            leader_sentences=[*features.leaderboard_sentences(made), times],
             leader_links=[
-                f"methods/{slug(format_method(line.method))}.html" for line in made.lines
+                f"methods/{slug(features.format_method(line.method))}.html" for line in made.lines
             ],
             rows=lines,
             top="../../",
@@ -319,7 +302,7 @@ def _board_pages(board: Board, template: Template) -> Iterable[tuple[str, str]]:
         ),
     )
     for kind, column in (("datasets", "dataset"), ("methods", "method")):
-        groups = group_values((line[column], number) for number, line in enumerate(lines))
+        groups = features.group_values((line[column], number) for number, line in enumerate(lines))
         for name, numbers in groups.items():
             authors = _names(board.rows[number] for number in numbers)
             yield (
@@ -345,21 +328,21 @@ def _names(rows: Iterable[Published]) -> str:
 
 def _row(board: Board, each: Published, imported: str) -> JsonObject:
     row, name = each.row, board.metric.name
-    value = write_cell(name, each.value)
+    value = features.write_cell(name, each.value)
     sd = row.metrics.get(board.metric.sd)
     fit_time = row.metrics.get("fit_time_s")
     return {
         "dataset": row.dataset,
-        "method": format_method(row.method),
+        "method": features.format_method(row.method),
         "value": value,
-        "sd": write_sd(value, sd, lambda v: write_cell(name, v))
+        "sd": features.write_sd(value, sd, lambda v: features.write_cell(name, v))
         if value and sd is not None
         else "",
         "status": row.status,
         "splits": f"{row.n_splits_done} of {row.n_splits}",
         "candidates": number(row.metrics.get("n_candidates", 1.0)),
-        "search_note": search_note(row),
-        "fit_time": "" if fit_time is None else duration(fit_time),
+        "search_note": features.search_note(row),
+        "fit_time": "" if fit_time is None else features.duration(fit_time),
         "by": row.machine,
         "others": imported,
         "state": each.other.verification,
@@ -367,5 +350,5 @@ def _row(board: Board, each: Published, imported: str) -> JsonObject:
         "versions": each.other.versions,
         "file": each.place,
         "dataset_link": f"datasets/{slug(row.dataset)}.html",
-        "method_link": f"methods/{slug(format_method(row.method))}.html",
+        "method_link": f"methods/{slug(features.format_method(row.method))}.html",
     }
