@@ -10,108 +10,41 @@ Authors of plugins import everything from here::
         return [FeatureMap("my-map", make="my_plugin._map:MyMap", grid=grid)]
 
 `run_suite`, `load_results` and `evaluate` are the commands as functions; features add others,
-such as `recommend`. All names are imported on first use.
+such as `recommend`. All names are imported on first use; ``__init__.pyi`` has their homes.
 """
 
 import sys
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kbench._version import __version__
-
-if TYPE_CHECKING:
-    from kbench.api.functions import evaluate, load_results, run_suite
-    from kbench.api.result_set import Results
-    from kbench.errors import (
-        BundleError,
-        ClusterError,
-        DatasetError,
-        DatasetParameterError,
-        ExportError,
-        FeatureError,
-        JournalError,
-        KbenchError,
-        PluginError,
-        SourceUnreachableError,
-        StoreError,
-        SuiteError,
-    )
-    from kbench.hookspecs import hookimpl
-    from kbench.records import (
-        BANDWIDTH_FACTORS,
-        Block,
-        Cell,
-        Dataset,
-        DatasetSource,
-        FeatureMap,
-        Figure,
-        KernelSpec,
-        Learner,
-        Limits,
-        Metric,
-        Protocol,
-        Published,
-        Ref,
-        Result,
-        Split,
-        Suite,
-        Task,
-        Tune,
-    )
-
-__all__ = [
-    "BANDWIDTH_FACTORS",
-    "Block",
-    "BundleError",
-    "Cell",
-    "ClusterError",
-    "Dataset",
-    "DatasetError",
-    "DatasetParameterError",
-    "DatasetSource",
-    "ExportError",
-    "FeatureError",
-    "FeatureMap",
-    "Figure",
-    "JournalError",
-    "KbenchError",
-    "KernelSpec",
-    "Learner",
-    "Limits",
-    "Metric",
-    "PluginError",
-    "Protocol",
-    "Published",
-    "Ref",
-    "Result",
-    "Results",
-    "SourceUnreachableError",
-    "Split",
-    "StoreError",
-    "Suite",
-    "SuiteError",
-    "Task",
-    "Tune",
-    "__version__",
-    "evaluate",
-    "hookimpl",
-    "load_results",
-    "run_suite",
-]
+from kbench._version import __version__ as __version__
 
 
-_HOMES = ("kbench.errors", "kbench.records", "kbench.hookspecs", "kbench.api.functions")
-"""Where the public names of the core are, the lightest first."""
+@cache
+def _homes(package: str) -> dict[str, tuple[str, str]]:
+    """Return module and name of each public name of a package, as its stub imports them."""
+    import ast
+    from importlib.resources import files
+
+    stub = (files(package) / "__init__.pyi").read_text(encoding="utf-8")
+    return {
+        alias.asname or alias.name: (str(node.module), alias.name)
+        for node in ast.parse(stub).body
+        if isinstance(node, ast.ImportFrom) and node.module != "typing"
+        for alias in node.names
+    }
 
 
 def __getattr__(name: str) -> Any:
-    if f"kbench.{name}" in _HOMES:
-        return import_module(f"kbench.{name}")
-    if name in __all__:
+    if name == "__all__":
+        return sorted(_homes(__name__))
+    if name in _homes(__name__):
         # by name, for an import statement would make hosts of a cluster compare all of kbench
-        for home in map(import_module, _HOMES):
-            if hasattr(home, name):
-                return getattr(home, name)
+        module, attribute = _homes(__name__)[name]
+        return getattr(import_module(module), attribute)
+    if name in ("errors", "hookspecs", "records"):
+        return import_module(f"kbench.{name}")
     if not name.startswith("_"):
         function = import_module("kbench.registry.features").function(name)
         if function is not None:
@@ -120,7 +53,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *import_module("kbench.registry.features").functions()]
+    return [*_homes(__name__), *import_module("kbench.registry.features").functions()]
 
 
 class _Provided:

@@ -134,9 +134,8 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if is_lazy(X):
             self._validate(X[:1])
             return X
-        formats = self._accept_sparse
         rows: Matrix = validate_data(
-            self, X, accept_sparse=formats, dtype=self._dtypes, reset=reset
+            self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, reset=reset
         )
         return rows
 
@@ -215,5 +214,4 @@ class DecisionValues(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Return the classes with the largest values."""
         values = self.decision_function(X)
         places = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        chosen: np.ndarray = self.classes_[places]
-        return chosen
+        return np.asarray(self.classes_[places])

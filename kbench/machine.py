@@ -102,10 +102,7 @@ def physical_cores() -> int:
     arithmetic units. Affinity and cgroup quota count. If the topology is unknown, this is
     the number of logical cores.
     """
-    cores = set()
-    for cpu in _usable():
-        siblings = _text(_CPUS / f"cpu{cpu}/topology/thread_siblings_list")
-        cores.add(siblings or str(cpu))
+    cores = {_text(_CPUS / f"cpu{n}/topology/thread_siblings_list") or str(n) for n in _usable()}
     return _within_quota(len(cores))
 
 

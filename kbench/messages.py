@@ -56,6 +56,16 @@ def explain_shared_targets(feature_map: str) -> str:
     )
 
 
+def explain_missing(dataset: str, columns: Sequence[tuple[str, int]], n_missing: int) -> str:
+    """Return why the missing values of a dataset, which some columns have, need a treatment."""
+    shown = ", ".join(f"{name} ({count})" for name, count in columns[:5])
+    more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
+    return (
+        f"{dataset} has {plural(n_missing, 'missing value')} in {shown}{more}; "
+        'set missing = "impute", "impute_with_indicators" or "drop_rows" in [protocol]'
+    )
+
+
 SHARED_CATEGORIES = (
     "columns of categories that are encoded by the targets need refit_maps_in_inner_folds = true: "
     "one encoding for all inner folds would have seen the targets of their test rows"

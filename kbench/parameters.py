@@ -255,8 +255,7 @@ def _bounds(**bounds: float | None) -> str:
 
 
 def _message(name: str, allowed: str, otherwise: str, value: object) -> str:
-    alternatives = f", or {otherwise}" if otherwise else ""
-    return f"{name} must be {allowed}{alternatives}, got {value!r}"
+    return f"{name} must be {allowed}{otherwise and f', or {otherwise}'}, got {value!r}"
 
 
 def list_files(path: str | Path) -> list[Path]:

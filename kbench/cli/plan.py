@@ -16,7 +16,7 @@ from kbench.cli.show import ON_A_SCREEN
 from kbench.messages import format_memory, plural
 from kbench.planning.planned import PlannedCell
 from kbench.report.text import Column, Line, Table
-from kbench.results.rows import LABELS
+from kbench.results.rows import LABELS, group_values
 from kbench.runner import Report
 
 _COUNTED = (Column("tasks", numeric=True), Column("cached", numeric=True))
@@ -59,8 +59,7 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
         _print_datasets(console, report, rows)
         console.print("--all prints the cells")
     tasks, cached = (sum(row[key] for row in rows) for key in ("tasks", "cached"))
-    cells = plural(len(rows), "cell")
-    line = f"\n{cells}, {plural(tasks, 'task')} to compute, {cached} cached"
+    line = f"\n{plural(len(rows), 'cell')}, {plural(tasks, 'task')} to compute, {cached} cached"
     if tasks:
         line += (
             "; no time to estimate from yet"
@@ -125,14 +124,13 @@ def _estimated_s(report: Report) -> float | None:
 
     None if nothing is known of some remaining task.
     """
-    seconds_of: dict[tuple[str, str], list[float]] = {}
-    for planned in report.cells:
-        seconds = [result.seconds for result in planned.results.values()]
-        seconds_of.setdefault(_method(planned), []).extend(seconds)
+    seconds_of = group_values(
+        (_method(cell), each.seconds) for cell in report.cells for each in cell.results.values()
+    )
     all_seconds = [value for values in seconds_of.values() for value in values]
     total = 0.0
     for planned in report.cells:
-        samples = seconds_of[_method(planned)] or all_seconds
+        samples = seconds_of.get(_method(planned), all_seconds)
         if (cost := planned.cost) and cost.seconds:
             total += len(planned.missing) * cost.seconds.value / planned.cell.protocol.threads
         elif samples:

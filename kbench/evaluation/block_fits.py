@@ -109,8 +109,7 @@ class BlockFits:
         values = [path_value(learner, candidate) for candidate in candidates]
         params = {k: v for k, v in candidates[0].learner.items() if k != learner.path}
         estimator = learner.build(params, fitting.learner_seed)
-        if data.weight is not None:
-            learner.require_weights(estimator.fit)
+        learner.weights(estimator.fit, data.weight)  # raises if it takes none
         counts = np.bincount(labels.codes[rows], minlength=labels.n_columns)
         present = np.flatnonzero(counts)
         assert labels.classes is not None  # learners of labels only are fitted so
@@ -122,8 +121,8 @@ class BlockFits:
             drawn = _draw(rows, labels, n, derive_seed(fitting.seed, "sample"))
             Z = self.shared.embed(data.X[drawn], drawn).astype(np.float64, copy=False)
         self.n_embedded += len(drawn)
-        classes = labels.classes[present]
-        sample = Sample(Z, table[labels.codes[drawn]], classes, counts[present])
+        codes = table[labels.codes[drawn]]
+        sample = Sample(Z, codes, labels.classes[present], counts[present])
         with self.solving:
             inner = estimator.begin_fit(sample, values)
         return _BlockFit(inner, table, frozenset(numbers), np.sort(rows))

@@ -184,10 +184,8 @@ def check_embedding(Z: Matrix, n_rows: int, name: str) -> None:
     expected = f"from transform; expected {n_rows:,} rows of finite real numbers"
     shape: tuple[int, ...] = getattr(Z, "shape", ())
     dtype = getattr(Z, "dtype", None)
-    if len(shape) != 2 or shape[0] != n_rows or dtype is None or dtype.kind not in "fiu":
-        raise PluginError(f"{name} returned {_describe(Z)} {expected}")
-    if bad := _non_finite(Z.data if is_sparse(Z) else np.asarray(Z)):
-        raise PluginError(f"{name} returned {bad} {expected}")
+    is_right = len(shape) == 2 and shape[0] == n_rows and dtype is not None and dtype.kind in "fiu"
+    _check(Z, Z.data if is_sparse(Z) else Z, is_right, name, f" {expected}")
 
 
 def validate_labels(
@@ -256,10 +254,8 @@ def validate_numbers(predicted: ArrayLike, n_rows: int, name: str) -> np.ndarray
     """
     expected = f"expected {n_rows:,} finite numbers in an array of shape ({n_rows},)"
     array = np.asarray(predicted)
-    if array.shape != (n_rows,) or array.dtype.kind not in "fiu":
-        raise PluginError(f"{name} returned {_describe(predicted)}; {expected}")
-    if bad := _non_finite(array):
-        raise PluginError(f"{name} returned {bad}; {expected}")
+    is_right = array.shape == (n_rows,) and array.dtype.kind in "fiu"
+    _check(predicted, array, is_right, name, f"; {expected}")
     return array.astype(np.float64)
 
 
@@ -281,10 +277,8 @@ def validate_probabilities(values: ArrayLike, n_rows: int, n_classes: int, name:
     """
     expected = f"expected probabilities of shape ({n_rows}, {n_classes}) whose rows sum to 1"
     array = np.asarray(values)
-    if array.shape != (n_rows, n_classes) or array.dtype.kind != "f":
-        raise PluginError(f"{name} returned {_describe(values)}; {expected}")
-    if bad := _non_finite(array):
-        raise PluginError(f"{name} returned {bad}; {expected}")
+    is_right = array.shape == (n_rows, n_classes) and array.dtype.kind == "f"
+    _check(values, array, is_right, name, f"; {expected}")
     tolerance = SUM_TOLERANCE.get(array.dtype.name, 1e-3)
     exact = array.astype(np.float64)
     outside = exact[(exact < -tolerance) | (exact > 1 + tolerance)]
@@ -301,11 +295,16 @@ def validate_decision(values: ArrayLike, n_rows: int, name: str) -> np.ndarray:
     """Return decision values in float64; PluginError unless there is one finite row per input."""
     expected = f"from decision_function; expected {n_rows:,} rows of finite real numbers"
     array = np.asarray(values)
-    if array.ndim not in (1, 2) or len(array) != n_rows or array.dtype.kind not in "fiu":
-        raise PluginError(f"{name} returned {_describe(values)} {expected}")
-    if bad := _non_finite(array):
-        raise PluginError(f"{name} returned {bad} {expected}")
+    is_right = array.ndim in (1, 2) and len(array) == n_rows and array.dtype.kind in "fiu"
+    _check(values, array, is_right, name, f" {expected}")
     return array.astype(np.float64)
+
+
+def _check(returned: object, values: ArrayLike, is_right: bool, name: str, expected: str) -> None:
+    """Raise PluginError for values of another shape or type, or that are not finite."""
+    bad = _non_finite(np.asarray(values)) if is_right else _describe(returned)
+    if bad:
+        raise PluginError(f"{name} returned {bad}{expected}")
 
 
 def _non_finite(values: np.ndarray) -> str:

@@ -171,11 +171,8 @@ class Embedding:
         256 MiB of rows, with the scales of all rows; PluginError is raised if it uses the targets.
         `run` runs the fit of any other map.
         """
-        data, steps, supervised = (
-            fitting.data,
-            fitting.steps(candidate),
-            fitting.feature_map.supervised,
-        )
+        data, steps = fitting.data, fitting.steps(candidate)
+        supervised = fitting.feature_map.supervised
         targets = data.scale_targets()[1]
         parts = [take(X) for X in (data.X, data.unlabeled) if X is not None]
         if fitting.shares_map:
@@ -210,8 +207,7 @@ class Embedding:
     ) -> Embedding:
         """Fit a map on preprocessed inputs, and their targets where it uses them."""
         given = data if fitting.feature_map.supervised else data[:1]
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             map_: Timed[FittedMap] = run(lambda: fitting.build_map(candidate).fit(*given))
         return cls(steps, map_, fitting.feature_map.label, caught)
 

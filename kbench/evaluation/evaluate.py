@@ -186,6 +186,8 @@ def _add_gram_error(split: _Split) -> None:
 def _add_seeds(split: _Split) -> None:
     """Fit the chosen candidate with the other seeds of its map."""
     split.chosen = split.fit_all_seeds(split.searched.best, split.tested.predictions)
+    if split.fitting.protocol.map_seeds > 1:
+        split.metrics["n_map_seeds"] = float(len(split.chosen))
 
 
 def _add_default(split: _Split) -> None:
@@ -221,18 +223,12 @@ def _add_calibration(split: _Split) -> None:
     split.notes += calibrations[0].notes
 
 
-def _add_number_of_seeds(split: _Split) -> None:
-    if split.fitting.protocol.map_seeds > 1:
-        split.metrics["n_map_seeds"] = float(len(split.chosen))
-
-
 EXTRAS: tuple[Callable[[_Split], None], ...] = (
     _add_own_metrics,
     _add_gram_error,
     _add_seeds,
     _add_default,
     _add_calibration,
-    _add_number_of_seeds,
 )
 """What is measured of a split before its labels are revealed, in this order."""
 

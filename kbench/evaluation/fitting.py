@@ -87,8 +87,7 @@ class FittedMethod:
             return self._test_in_blocks(X_test)
         map_, learner = self.embedding.map_, self.learner
         X_test = self.embedding.steps.transform(whole(X_test))
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             Z = time_step(lambda: map_.transform(X_test))
             check_embedding(Z.value, X_test.shape[0], self.embedding.label)
             predicted = time_step(lambda: learner.predict(Z.value))
@@ -136,8 +135,7 @@ class FittedMethod:
         }
         if self.is_in_blocks:
             metrics["shared_pass"] = float(self.in_search)
-        messages = _messages([*shared.caught, *self.caught, *caught], converged)
-        notes = [*shared.notes, *messages]
+        notes = [*shared.notes, *_messages([*shared.caught, *self.caught, *caught], converged)]
         notes = [*self.notes, *notes] if self.is_in_blocks else [*notes, *self.notes]
         return Tested(predictions, default, X, Z, metrics, notes, converged)
 
@@ -255,8 +253,7 @@ def fit_in_memory(
     def fitted(chosen: Candidate) -> FittedLearner:
         return fitting.learner.fit(chosen.learner, fitting.learner_seed, Z.value, y, weight)
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         if X is None:
             Z = run(lambda: embedding.embed_all(data.X, True))
         else:
@@ -346,8 +343,7 @@ def _sample(embedding: Embedding, fitting: Fitting) -> tuple[Matrix, np.ndarray]
 
 
 def _draw_rows(fitting: Fitting) -> np.ndarray:
-    n_rows = len(fitting.data.y)
-    return np.random.default_rng(fitting.seed).permutation(n_rows)[:MEASURED_ROWS]
+    return np.random.default_rng(fitting.seed).permutation(len(fitting.data.y))[:MEASURED_ROWS]
 
 
 def _describe_blocks(shared: Embedding) -> str:

@@ -70,8 +70,7 @@ class Sums:
         A `buffer` for shifted rows, as large as `Z` or larger, saves its allocation. The
         rows of a CSR matrix stay sparse; there is no shift then.
         """
-        sparse = is_sparse(Z)
-        if sparse:
+        if is_sparse(Z):
             assert not self.shift.any()
         else:
             Z = np.subtract(

@@ -155,8 +155,7 @@ def fit_from_sums(
     path = learner.path
     params = {k: v for k, v in candidates[0].learner.items() if k != path}
     values = [path_value(learner, candidate) for candidate in candidates]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         fitted = learner.build(params, seed).fit_sums(sums, values)
     return [(estimator, has_converged(estimator, caught)) for estimator in fitted]
 

@@ -47,20 +47,23 @@ class EstimatorSpec:
         self, chosen: Params, seed: int, Z: Matrix, y: np.ndarray, weight: np.ndarray | None = None
     ) -> FittedLearner:
         """Return a fitted learner; raises PluginError if it does not take given weights."""
-        estimator, weights = self.build(chosen, seed), {}
-        if weight is not None:
-            self.require_weights(estimator.fit)
-            weights = {"sample_weight": weight}
-        fitted: FittedLearner = estimator.fit(Z, y, **weights)
+        estimator = self.build(chosen, seed)
+        fitted: FittedLearner = estimator.fit(Z, y, **self.weights(estimator.fit, weight))
         return fitted
 
-    def require_weights(self, fit: Callable[..., Any]) -> None:
-        """Raise a PluginError unless a method of fitting has the parameter `sample_weight`."""
+    def weights(self, fit: Callable[..., Any], weight: np.ndarray | None) -> dict[str, np.ndarray]:
+        """Return weights, if there are any, as the argument `sample_weight` of a method of fitting.
+
+        Raises PluginError if the method does not take it.
+        """
+        if weight is None:
+            return {}
         if "sample_weight" not in inspect.signature(fit).parameters:
             raise PluginError(
                 f"{self.label} does not take the weights of the rows (sample_weight) that this "
                 "dataset has"
             )
+        return {"sample_weight": weight}
 
     def build(self, chosen: Params, seed: int) -> Any:
         """Return an unfitted estimator; its `random_state` is `seed` unless given.

@@ -10,7 +10,7 @@ from kbench.errors import DatasetError
 from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.splits import inner_parts, make_split, rare_classes, row_groups
 from kbench.evaluation.targets import Scale, Truth
-from kbench.messages import plural
+from kbench.messages import explain_missing
 from kbench.records import Dataset, Protocol, Split, TaskType
 
 
@@ -72,9 +72,8 @@ class Assignment:
     @property
     def truth(self) -> Truth:
         """What predictions of the test set are scored against."""
-        y, weight = self.visible.y_train, self.visible.weight_train
-        scale = Scale.fit(y, self.task, weight)
-        return Truth.make(self.y_test, self.task, y, scale, self.weight_test)
+        training = self.visible.y_train, self.visible.weight_train
+        return Truth.make(self.y_test, self.weight_test, self.task, *training)
 
 
 def assign(
@@ -167,12 +166,6 @@ def refuse_missing(dataset: Dataset) -> None:
         counts = np.bincount(X.indices[np.isnan(X.data)], minlength=X.shape[1])
     else:
         counts = np.isnan(X).sum(axis=0)
-    columns = np.flatnonzero(counts)
-    if not len(columns):
-        return
-    shown = ", ".join(f"{dataset.feature_names[j]} ({counts[j]})" for j in columns[:5])
-    more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
-    raise DatasetError(
-        f"{dataset.name} has {plural(int(counts.sum()), 'missing value')} in {shown}{more}; "
-        'set missing = "impute", "impute_with_indicators" or "drop_rows" in [protocol]'
-    )
+    columns = np.flatnonzero(counts).tolist()
+    if missing := [(dataset.feature_names[j], int(counts[j])) for j in columns]:
+        raise DatasetError(explain_missing(dataset.name, missing, int(counts.sum())))

@@ -70,8 +70,7 @@ def make_split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
         repeat, fold = divmod(index, protocol.n_folds)
         seed = derive_seed(protocol.seed, protocol.cv, dataset.checksum, repeat)
         groups = row_groups(dataset.X) if protocol.cv == "group_duplicates" else None
-        folds = stratified_folds(y, protocol.n_folds, seed, groups)
-        train, test = folds[fold]
+        train, test = stratified_folds(y, protocol.n_folds, seed, groups)[fold]
     if protocol.max_train_rows is not None:
         train = sample(train, y, protocol.max_train_rows, derive_seed(seed, "train_rows"))
     if protocol.unlabeled_size:
@@ -288,8 +287,7 @@ def inner_parts(dataset: Dataset, protocol: Protocol, rows: np.ndarray) -> np.nd
             f'{dataset.name}: inner_cv = "official" needs one official split, or splits whose '
             "test sets have each row exactly once"
         )
-    numbers: np.ndarray = part[rows]
-    return numbers
+    return np.asarray(part[rows])
 
 
 def make_folds(parts: np.ndarray, n_folds: int) -> Folds:

@@ -137,11 +137,11 @@ class Truth:
     def make(
         cls,
         y: np.ndarray,
+        weight: np.ndarray | None,
         task: TaskType,
         y_train: np.ndarray,
-        scale: Scale,
-        weight: np.ndarray | None = None,
+        weight_train: np.ndarray | None,
     ) -> Truth:
         """Return the truth of some rows, given the training set."""
         labels = np.unique(y_train) if task == "classification" else np.empty(0, dtype=np.int64)
-        return cls(y, task, labels, scale, weight)
+        return cls(y, task, labels, Scale.fit(y_train, task, weight_train), weight)

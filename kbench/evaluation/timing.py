@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -71,10 +72,8 @@ def time_step(step: Callable[[], S]) -> Timed[S]:
     walls: list[float] = []
     cpus: list[float] = []
     values: list[S] = []
-    was_enabled = gc.isenabled()
     gc.collect(0)
-    gc.disable()
-    try:
+    with no_collection():
         while True:
             wall, cpu = time.perf_counter(), time.process_time()
             result = step()
@@ -83,10 +82,19 @@ def time_step(step: Callable[[], S]) -> Timed[S]:
             values = values or [result]
             if sum(walls) >= SHORT_S or len(walls) >= REPEATS or _agree(walls):
                 break
+    return Timed(values[0], statistics.median(walls), statistics.median(cpus))
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Disable the garbage collector in the block."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if was_enabled:
             gc.enable()
-    return Timed(values[0], statistics.median(walls), statistics.median(cpus))
 
 
 class Run(Protocol):

@@ -145,8 +145,7 @@ def thread_pools() -> ThreadpoolController:
 
     global _thread_pools
     if _thread_pools is None or _thread_pools[0] != len(sys.modules):
-        controller = ThreadpoolController()
-        _thread_pools = len(sys.modules), controller
+        _thread_pools = len(sys.modules), ThreadpoolController()
     return _thread_pools[1]
 
 

@@ -51,11 +51,3 @@ SIMPLE.update(
         "precomputed": Precomputed,
     }
 )
-
-KERNELS: dict[str, type[Kernel]] = SIMPLE | {
-    "sum": Sum,
-    "product": Product,
-    "scaled": Scaled,
-    "normalized": Normalized,
-}
-"""The built-in kernels by their names in suite files."""

@@ -155,9 +155,7 @@ class Present:
 
     def _path_digest(self, path: Path) -> str | None:
         if os.path.isdir(path):  # noqa: PTH112 (Path refuses names that are too long)
-            with contextlib.suppress(OSError):
-                return names_digest(os.listdir(path))  # noqa: PTH208 (names only)
-            return None
+            return folder_digest(path)
         return self._digests.hash_file(path)
 
     def find_path(self, name: str) -> Path:
@@ -234,7 +232,11 @@ def variable(name: str) -> str | None:
     return None if value is None else hashlib.sha256(os.fsencode(value)).hexdigest()
 
 
-def names_digest(names: Iterable[str]) -> str:
-    """Return the digest of the names in a folder, without that of bytecode."""
+def folder_digest(path: str | Path) -> str | None:
+    """Return the digest of the names in a folder, without bytecode; None if it cannot be read."""
+    try:
+        names = os.listdir(path)  # noqa: PTH208 (names only)
+    except OSError:
+        return None
     counted = sorted(name for name in names if name != "__pycache__")
     return hashlib.sha256("\0".join(counted).encode("utf-8", "surrogateescape")).hexdigest()

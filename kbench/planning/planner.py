@@ -12,7 +12,7 @@ from typing import Any
 
 from kbench.errors import KbenchError, PluginError
 from kbench.evaluation.definitions import COMPUTED
-from kbench.messages import SHARED_CATEGORIES, plural
+from kbench.messages import SHARED_CATEGORIES, explain_missing
 from kbench.planning.cells import cells
 from kbench.planning.current_state import Present
 from kbench.planning.methods import (
@@ -226,15 +226,8 @@ def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> 
 def _find_problem(cell: Cell, dataset: DatasetFacts) -> Problem | None:
     """Return the reason why a dataset cannot be used under a protocol, if there is one."""
     if cell.protocol.missing == "error" and dataset.n_missing:
-        columns = list(dataset.missing.items())
-        shown = ", ".join(f"{name} ({count})" for name, count in columns[:5])
-        more = f" and {len(columns) - 5} more columns" if len(columns) > 5 else ""
-        return Problem(
-            "error",
-            f"{cell.dataset.label} has {plural(dataset.n_missing, 'missing value')} in "
-            f"{shown}{more}; "
-            'set missing = "impute", "impute_with_indicators" or "drop_rows" in [protocol]',
-        )
+        why = explain_missing(cell.dataset.label, [*dataset.missing.items()], dataset.n_missing)
+        return Problem("error", why)
     if not cell.protocol.refit_maps_in_inner_folds and "target_encoded" in dataset.feature_kinds:
         return Problem("error", f"{cell.dataset.label}: {SHARED_CATEGORIES}")
     if cell.protocol.cv == "official" and not dataset.n_splits:

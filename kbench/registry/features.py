@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.abc
-import importlib.util
 import keyword
 import re
 import sys
@@ -26,6 +25,7 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get
 
 from kbench.errors import FeatureError
 from kbench.messages import did_you_mean
+from kbench.registry.dependencies import find_folders
 from kbench.registry.installed import (
     DISABLED,
     HOST,
@@ -255,9 +255,7 @@ def _describe(
 def _folder(module: str) -> Path:
     """Return the folder of the top package of a module, without importing it."""
     package = module.partition(".")[0]
-    spec = importlib.util.find_spec(package)
-    places = list(spec.submodule_search_locations or ()) if spec else []
-    if not places:
+    if not (places := find_folders(package, {})):
         raise FeatureError(f"there is no package {package!r}")
     return Path(places[0])
 

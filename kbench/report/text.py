@@ -127,9 +127,7 @@ def p_value(p: float | None) -> str:
     >>> p_value(0.04321), p_value(0.00001), p_value(1.0), p_value(None)
     ('0.043', '< 0.001', '1.000', '')
     """
-    if p is None:
-        return ""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def write_signed(

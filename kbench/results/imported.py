@@ -200,10 +200,10 @@ def match_local_rows(
     by_key = {row.key: row for row in local if row.key}
     by_labels = {row.labels: row for row in local}
     places = {dataset: i for i, dataset in enumerate(dict.fromkeys(row.dataset for row in local))}
-    matches = []
-    for other in imported:
-        mine = by_key.get(other.row.key) or by_labels.get(other.row.labels)
-        matches.append(_match(mine, other, metric))
+    matches = [
+        _match(by_key.get(other.row.key) or by_labels.get(other.row.labels), other, metric)
+        for other in imported
+    ]
     return sorted(
         matches,
         key=lambda each: (

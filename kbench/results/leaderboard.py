@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
 from kbench.records import ACCURACY, Metric
 from kbench.results import stats
 from kbench.results.budgets import Budget, budgets
-from kbench.results.rows import NOT_MEASURED, Method, Row
+from kbench.results.rows import NOT_MEASURED, Method, Row, group_values
 from kbench.results.stats import ALPHA, Array, Scores, Standing
 
 
@@ -29,17 +29,12 @@ class Certainty:
     alpha: float = ALPHA
 
     @cached_property
-    def _fronts(self) -> dict[str, stats.Front]:
-        return {}
-
-    def front(self, cost: str) -> stats.Front:
-        """Return the front against a column of the rows, places in the order of `scores.methods`.
+    def front(self) -> Callable[[str], stats.Front]:
+        """Returns the front against a column of the rows, places in the order of `scores.methods`.
 
         It is over groups of datasets; over the splits of a single dataset.
         """
-        if cost not in self._fronts:
-            self._fronts[cost] = self._front(cost)
-        return self._fronts[cost]
+        return cache(self._front)
 
     def _front(self, cost: str) -> stats.Front:
         scores, k = self.scores, len(self.scores.methods)
@@ -208,22 +203,13 @@ class Leaderboard:
         return replace(self, lines=tuple(line for line in self.lines if line.family in families))
 
 
-def leaderboard(
-    rows: Sequence[Row], metric: Metric = ACCURACY, without: Iterable[Method] = ()
-) -> Leaderboard:
+def leaderboard(rows: Sequence[Row], metric: Metric = ACCURACY) -> Leaderboard:
     """Return the leaderboard of some rows.
 
     Means and ranks are over the datasets that every method finished, so that a failed, a
     skipped or a missing cell never changes the mean of one method only.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-    metric : Metric, default accuracy
-    without : iterable of (feature map, learner), optional
-        Methods to keep out of the comparison; they have a line without a rank.
     """
-    compared = stats.scores(rows, metric, without)
+    compared = stats.scores(rows, metric)
     return make_leaderboard(Certainty(rows, compared, stats.standings(compared, rows)))
 
 
@@ -237,8 +223,7 @@ def make_leaderboard(certainty: Certainty) -> Leaderboard:
     }
     standing_of = {standing.method: standing for standing in certainty.standings}
     by_method: dict[Method, list[Row]] = {method: [] for method in standing_of}
-    for row in rows:
-        by_method.setdefault(row.method, []).append(row)
+    by_method |= group_values((row.method, row) for row in rows)
     lines = []
     for method, cells in by_method.items():
         line = _make_leader(method, cells, budget_of.get(method))

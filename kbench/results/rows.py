@@ -25,17 +25,9 @@ LABELS = ("dataset", "feature_map", "learner")
 
 COLUMNS = (
     *LABELS,
-    "status",
-    "n_splits_done",
-    "n_splits",
-    "accuracy",
-    "accuracy_sd",
-    "fit_time_s",
-    "predict_time_s",
-    "search_time_s",
-    "n_components",
-    "peak_memory_mib",
-    "converged",
+    *("status", "n_splits_done", "n_splits", "accuracy", "accuracy_sd"),
+    *("fit_time_s", "predict_time_s", "search_time_s"),
+    *("n_components", "peak_memory_mib", "converged"),
 )
 """Columns of a results table of classification, in order, where accuracy is compared."""
 
@@ -46,18 +38,18 @@ TIMES = ("fit_time_s", "predict_time_s")
 """Times whose values on each split are kept in addition to their means."""
 
 TEXTS = (
-    "version",
-    "at_boundary",
-    "notes",
-    "contention",
-    "timing",
-    "machine_speed_s",
-    "error",
-    "equivalence",
-    "family",
-    "made_from",
+    *("version", "at_boundary", "notes", "contention", "timing", "machine_speed_s"),
+    *("error", "equivalence", "family", "made_from"),
 )
 """Fields of a row that are tags of its run."""
+
+_IDENTITY = ("task", "dataset_family", "machine", "key", "checksum")
+_DETAILS = (
+    *("values_by_split", "values_by_seed", "split_hash"),
+    *("protocol", "search", "budget_curve", "map_details"),
+)
+_STATE = ("outdated", "search_space", "start_ms", "end_ms")
+"""Further fields of a row in JSON."""
 
 UNKNOWN = "unknown"
 """Stands for the manifest of a result that has none."""
@@ -236,25 +228,13 @@ class Row:
         return {
             **{name: self.value(name) for name in names},
             **{name: value for name, value in self.metrics.items() if name not in names},
-            "task": self.task,
-            "dataset_family": self.dataset_family,
-            "machine": self.machine,
-            "key": self.key,
-            "checksum": self.checksum,
+            **{name: getattr(self, name) for name in _IDENTITY},
             "by_split": self.by_split(PLAIN[self.task].name),
             "metric_by_split": self.by_split(metric.name),
-            "values_by_split": self.values_by_split,
-            "values_by_seed": self.values_by_seed,
-            "split_hash": self.split_hash,
-            "protocol": self.protocol,
-            "search": self.search,
-            "budget_curve": list(self.budget_curve),
-            "map_details": self.map_details,
-            **{name: getattr(self, name) for name in TEXTS},
-            "outdated": self.outdated,
-            "search_space": list(self.search_space),
-            "start_ms": self.start_ms,
-            "end_ms": self.end_ms,
+            **{
+                name: list(value) if isinstance(value := getattr(self, name), tuple) else value
+                for name in (*_DETAILS, *TEXTS, *_STATE)
+            },
             "metric": metric.name,
             "better": metric.better,
         }
@@ -402,7 +382,5 @@ def newest(rows: Sequence[Row], version: str = "", until_ms: int | None = None) 
         is_other = bool(version) and version not in row.version.split(", ")
         if is_other or (until_ms is not None and row.end_ms > until_ms):
             continue
-        other = last.setdefault(row.labels, row)
-        if row.end_ms > other.end_ms:
-            last[row.labels] = row
+        last[row.labels] = max(last.get(row.labels, row), row, key=lambda each: each.end_ms)
     return list(last.values())

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.evaluation.specs import is_number
 from kbench.records import ACCURACY, Metric
 from kbench.results.rows import LABELS, group_values, metric_of_search
 from kbench.results.stats import optimism
@@ -156,10 +157,6 @@ def get_values(candidate: Mapping[str, Any]) -> list[float]:
     return values
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _round(value: Any) -> Any:
     # to digits, not places: errors in the target's units may be of any size
     return float(f"{value:.7g}") if isinstance(value, float) else value
@@ -170,9 +167,7 @@ def _numeric_parameters(splits: Sequence[Candidates]) -> list[str]:
     every = (item for candidates in splits for each in candidates for item in each.items())
     values = group_values((name, value) for name, value in every if name not in _NOT_PARAMETERS)
     return [
-        name
-        for name, tried in values.items()
-        if all(map(_is_number, tried)) and len(set(tried)) > 1
+        name for name, tried in values.items() if all(map(is_number, tried)) and len(set(tried)) > 1
     ]
 
 

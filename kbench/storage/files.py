@@ -19,6 +19,7 @@ import secrets
 import stat
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -57,6 +58,16 @@ def make_temporary_name(folder: Path) -> Path:
     return folder / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
 
 
+@contextlib.contextmanager
+def open_descriptor(path: Path, flags: int = os.O_RDONLY) -> Iterator[int]:
+    """Open a file or a folder; the permissions of a new file are those of its owner."""
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def write_file(
     path: Path, data: bytes, mode: int = 0o666, like: Path | None = None, flush: bool = True
 ) -> None:
@@ -88,8 +99,7 @@ def read_file(path: Path, most: int) -> bytes:
 
     Symbolic links are not followed, and pipes are not waited for.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
+    with open_descriptor(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK) as handle:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
@@ -99,8 +109,6 @@ def read_file(path: Path, most: int) -> bytes:
             if len(data) > status.st_size:
                 # it has grown, or is of a file system that tells no sizes
                 data += file.read(max(most - len(data), 0) + 1)
-    finally:
-        os.close(handle)
     if len(data) > most:
         raise OSError(errno.EFBIG, f"larger than {most:,} bytes", str(path))
     return data
@@ -146,11 +154,8 @@ def rename_folder(temporary: Path, final: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Flush the names of new files in a folder to the disk."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
+    with open_descriptor(folder) as handle:
         os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 RECENT_NS = 2_000_000_000
@@ -170,8 +175,7 @@ def read_state(path: str | Path) -> State | None:
 
 def may_lie(state: State) -> bool:
     """Return whether a file may have changed although its state has not."""
-    recent = time.time_ns() - RECENT_NS
-    return state[0] in _devices_in_memory() or max(state[3:]) > recent
+    return state[0] in _devices_in_memory() or max(state[3:]) > time.time_ns() - RECENT_NS
 
 
 @cache

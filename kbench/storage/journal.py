@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import gc
 import json
 import os
 import time
@@ -21,11 +20,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kbench.errors import JournalError
+from kbench.evaluation.timing import no_collection
 from kbench.machine import machine_id
 from kbench.records import Manifest
 from kbench.records.canonical import Json, JsonObject
 from kbench.storage.files import (
     Holder,
+    open_descriptor,
     read_holder,
     remedy,
     sync_folder,
@@ -116,8 +117,7 @@ class Journal:
         with _writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # opened again each time: a file that was removed must not get lines
-            fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
+            with open_descriptor(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 size = os.fstat(fd).st_size
                 if size and os.pread(fd, 1, size - 1) != b"\n":
@@ -128,8 +128,6 @@ class Journal:
                         errno.ENOSPC, f"only {written} of {len(line)} bytes could be written"
                     )
                 os.fsync(fd)
-            finally:
-                os.close(fd)
             if not size:
                 sync_folder(self.path.parent)
 
@@ -209,7 +207,7 @@ class Journal:
                 damaged.add(key_of(line).decode("ascii", "replace"))
 
         lines: dict[str, list[JsonObject]] = {}
-        with _no_collection():
+        with no_collection():  # whose passes grow ever longer while much is read
             for line in self._read((_start(kind),), wanted, skipped):
                 if task_keys is None or line["task_key"] in task_keys:
                     lines.setdefault(line["task_key"], []).append(line)
@@ -339,18 +337,6 @@ def _writing(path: Path) -> Iterator[None]:
             f"{path} cannot be written: {error.strerror or error}. No stored result is lost; "
             f"{remedy(error, 'KBENCH_STATE_DIR')} and run the same command again"
         ) from error
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Disable the garbage collector while much is read: its passes grow ever longer."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _start(kind: str) -> bytes:

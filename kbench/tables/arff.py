@@ -272,19 +272,14 @@ class _DenseRows:
             else parser
             for column, parser in zip(columns, self._parsers, strict=True)
         ]
-        self._texts: dict[int, list[Any]] = {}
+        kinds = {j: column.kind for j, column in enumerate(columns)}
+        self._texts: dict[int, list[Any]] = {j: [] for j in kinds if kinds[j] == "string"}
         types = {"numeric": np.float64, "nominal": np.int32}
-        fields = []
-        for j, column in enumerate(columns):
-            if column.kind == "string":
-                self._texts[j] = []
-            else:
-                fields.append((str(j), types[column.kind]))
-        self._records = GrowingArray(np.dtype(fields))
+        fields = [(str(j), types[kind]) for j, kind in kinds.items() if j not in self._texts]
         self._type = np.dtype(fields)
+        self._records = GrowingArray(self._type)
         self._rows: list[list[Any]] = []
         self._most_rows = max(1, VALUES // len(columns))
-        self._n_rows = 0
 
     def add(self, line: str) -> None:
         values = _values(line)
@@ -306,7 +301,6 @@ class _DenseRows:
             else:
                 records[str(j)] = values
         self._records.append(records)
-        self._n_rows += len(self._rows)
         self._rows = []
 
     def table(self) -> Table:
@@ -314,7 +308,7 @@ class _DenseRows:
         records = self._records.array()
         for j, column in enumerate(self._columns):
             column.values = self._texts[j] if j in self._texts else records[str(j)]
-        return Table(self._columns, self._n_rows)
+        return Table(self._columns, len(records))
 
 
 class _SparseRows:

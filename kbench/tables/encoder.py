@@ -187,8 +187,7 @@ class Categories:
         """Return the numbers of the categories of values; every row is allowed to have any."""
         if hasattr(values, "factorize"):  # a column of pandas, in training
             codes, different = values.factorize()
-            numbers: np.ndarray = np.array([*map(self._find, different), np.nan])[codes]
-            return numbers
+            return np.asarray(np.array([*map(self._find, different), np.nan])[codes])
         return np.array([self._code(value) for value in values], dtype=np.float64)
 
     def _code(self, value: object) -> float:

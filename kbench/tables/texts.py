@@ -289,10 +289,6 @@ def convert_cells(values: Iterable[Any], convert: Callable[[Any], float]) -> np.
     return np.array(numbers, dtype=np.float64)
 
 
-def _write_iso(match: re.Match[str]) -> str:
-    return f"{match[1]}-{int(match[3]):02}-{int(match[4]):02}"
-
-
 def _moment(value: Any, format_: str) -> datetime:
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
@@ -304,7 +300,8 @@ def _moment(value: Any, format_: str) -> datetime:
         if month is not None:
             value = datetime(int(month[1]), int(month[2] or 1), 1)
         elif format_ == ISO:
-            value = datetime.fromisoformat(_LOOSE.sub(_write_iso, value, count=1))
+            written = _LOOSE.sub(lambda m: f"{m[1]}-{int(m[3]):02}-{int(m[4]):02}", value, count=1)
+            value = datetime.fromisoformat(written)
         else:
             value = datetime.strptime(value, format_)
     if not isinstance(value, date) or value != value:  # NaT is a date that is not equal to itself

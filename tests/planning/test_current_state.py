@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from kbench.planning.current_state import CHANGED, Present, names_digest, variable
+from kbench.planning.current_state import CHANGED, Present, folder_digest, variable
 from kbench.records import INSTALLED, NAMESPACE, Manifest
 from kbench.storage.files import read_state
 
@@ -285,7 +285,7 @@ def test_names_in_a_folder_that_was_listed_count(folder):
     shelf = folder / "shelf"
     shelf.mkdir()
     (shelf / "a.csv").write_text("1")
-    manifest = made(files={str(shelf): names_digest(["a.csv"])})
+    manifest = made(files={str(shelf): folder_digest(shelf)})
     (shelf / "a.csv").write_text("2")
     (shelf / "__pycache__").mkdir()
     assert why(manifest) == []

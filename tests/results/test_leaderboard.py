@@ -5,7 +5,8 @@ import math
 import pytest
 
 from kbench.records import Metric
-from kbench.results.leaderboard import NO_FAMILY, leaderboard
+from kbench.results import stats
+from kbench.results.leaderboard import NO_FAMILY, Certainty, leaderboard, make_leaderboard
 from tests.support.report_rows import changed, grid, nasty_rows, row
 
 GOOD, BAD = (0.90, 0.92, 0.91), (0.50, 0.52, 0.515)
@@ -111,7 +112,9 @@ def test_families_filter_lines_and_keep_places():
 
 
 def test_a_method_left_out_has_no_rank():
-    board = leaderboard(grid(4, 3), without=[("map-2", "ridge")])
+    rows = grid(4, 3)
+    scores = stats.scores(rows, without=[("map-2", "ridge")])
+    board = make_leaderboard(Certainty(rows, scores, stats.standings(scores, rows)))
     assert by_map(board)["map-2"].place is None
     assert [line.place for line in board.lines] == [1, 2, None]
 

@@ -6,7 +6,6 @@ import itertools
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -56,8 +55,8 @@ def search(fitting: Fitting) -> SearchResult:
         raise next(iter(scorer.failures), DatasetError(undefined))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
     limits = ends(feature_map, learner)
-    result = SearchResult(best.candidate, scores, seconds, cpu_seconds, complete, limits)
-    result = replace(result, n_embedded=scorer.n_embedded)
+    timed = seconds, cpu_seconds, complete, limits
+    result = SearchResult(best.candidate, scores, *timed, n_embedded=scorer.n_embedded)
     return result if with_passes is None else with_passes(result)
 
 

@@ -33,7 +33,7 @@ from kbench.evaluation.splits import (
     strata,
     stratified_folds,
 )
-from kbench.evaluation.targets import Scale, Truth
+from kbench.evaluation.targets import Truth
 
 if TYPE_CHECKING:
     from kbench.evaluation.search._blocks import FoldInBlocks
@@ -127,12 +127,7 @@ class FoldScorer:
             folds, group, lambda _, fold: embed_fold(self.fitting, candidates, fold)
         )
 
-    def _score_on(
-        self,
-        folds: Sequence[Fold],
-        group: list[Score],
-        embed: Select,
-    ) -> bool:
+    def _score_on(self, folds: Sequence[Fold], group: list[Score], embed: Select) -> bool:
         """Score the candidates of one map, which `embed` applies to the rows of a fold.
 
         Returns whether there was time for all.
@@ -210,8 +205,8 @@ class FoldScorer:
     def _truth(self, fold: Fold) -> Truth:
         """Return what predictions of the test rows of a fold are scored against."""
         (train, test), data = fold, self.fitting.data
-        scale = Scale.fit(data.y[train], data.task, data.weights(train))
-        return Truth.make(data.y[test], data.task, data.y[train], scale, data.weights(test))
+        training = data.y[train], data.weights(train)
+        return Truth.make(data.y[test], data.weights(test), data.task, *training)
 
     def _record_failure(self, scores: list[Score], error: Exception) -> None:
         self.failures.append(error)
@@ -260,8 +255,7 @@ def embed_fold(fitting: Fitting, candidates: Sequence[Candidate], fold: Fold) ->
         alone = np.arange(len(train)), np.arange(len(train))
         selected = select_in_blocks(training, candidates, embedding, [alone])[1](0, alone)
         return replace(selected, X=fitting.data.X, fold=(alone[0], test))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         transform, everything = embedding.map_.transform, training.data.X
         Z = embedding.embed_all(everything, True) if X is None else transform(X)
         Z_test = embedding.embed_all(fitting.data.rows(test, train))
@@ -281,16 +275,12 @@ def fit_learners(
 ) -> list[Fit]:
     """Fit the learners of one path, or of one candidate."""
     path = learner.path
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         if path is not None and len(candidates) > 1:
             values = [candidate.learner[path] for candidate in candidates]
             params = {k: v for k, v in candidates[0].learner.items() if k != path}
             estimator = learner.build(params, seed)
-            weights = {}
-            if weight is not None:
-                learner.require_weights(estimator.fit_path)
-                weights = {"sample_weight": weight}
+            weights = learner.weights(estimator.fit_path, weight)
             fitted = estimator.fit_path(Z, y, values, **weights)
             if all(hasattr(estimator, "converged_") for estimator in fitted):
                 # a warning does not name its fit of the path; the attribute belongs to one

@@ -188,9 +188,7 @@ def _are_numeric(scores: Sequence[Score], simpler: Mapping[str, str]) -> bool:
 
 
 def _standard_error(values: Sequence[float] | np.ndarray) -> float:
-    if len(values) < 2:
-        return 0.0
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
 
 
 def _others(candidate: Candidate, simpler: Mapping[str, str]) -> dict[str, str]:

@@ -97,8 +97,7 @@ class Imports:
                 continue
             self._included.add(name)
             if self._is_own(name):
-                parent = name.rpartition(".")[0]
-                waiting += filter(None, (parent, *self._needs.get(name, ())))
+                waiting += filter(None, (name.rpartition(".")[0], *self._needs.get(name, ())))
                 waiting += self._later.get(name, ())
                 if not self._is_built_in(name):
                     self._foreign_of_plugins |= set(map(self._place, waiting))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kbench.execution.recording.imports import STANDARD, TASK, Imports, hash_file
-from kbench.planning.current_state import names_digest
+from kbench.planning.current_state import folder_digest
 from kbench.registry.dependencies import is_installed
 from kbench.storage.files import read_state
 
@@ -138,7 +138,7 @@ class Recording(Imports):
 
     def read_folder(self, path: object) -> None:
         """Note that a folder is listed, if code of a component does it."""
-        self._read(path, _names)
+        self._read(path, folder_digest)
 
     def _read(self, path: Any, value: Callable[[str], object]) -> None:
         if not self._skip(path) and (reader := self._reader()):
@@ -205,10 +205,3 @@ def state_as_read(path: str) -> object:
     if state is None or state[2] > SMALL or not os.path.isfile(path):  # noqa: PTH113
         return state
     return hash_file(path) or None
-
-
-def _names(path: str) -> str | None:
-    try:
-        return names_digest(os.listdir(path))  # noqa: PTH208 (names only)
-    except OSError:
-        return None

@@ -98,7 +98,7 @@ def _n_threads() -> int:
 
 def _isolate(supervisor: int, output: int) -> None:
     os.setsid()
-    processes.die_with_parent()
+    processes.signal_at_parents_end(signal.SIGKILL)
     if os.getppid() != supervisor:  # it ended before the line above
         os._exit(1)
     # This process adopts the orphans among its descendants while it lives, and the
@@ -139,14 +139,10 @@ def _limit(size: int, time_s: float | None, memory_mib: float | None) -> None:
 
 
 def _lower(which: int, soft: int, hard: int) -> None:
-    given_soft, given_hard = resource.getrlimit(which)
-    unlimited = resource.RLIM_INFINITY
-    if given_hard != unlimited:
-        hard = min(hard, given_hard)
-    hard = min(hard, _LARGEST)
-    if given_soft != unlimited:
-        soft = min(soft, given_soft)
-    resource.setrlimit(which, (min(soft, hard), hard))
+    given = resource.getrlimit(which)
+    most_soft, most_hard = (_LARGEST if n == resource.RLIM_INFINITY else n for n in given)
+    hard = min(hard, most_hard, _LARGEST)
+    resource.setrlimit(which, (min(soft, most_soft, hard), hard))
 
 
 def _call(function: str, payload: bytes, channel: int | None) -> tuple[wire.Header, bytes]:

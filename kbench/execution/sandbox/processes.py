@@ -49,19 +49,10 @@ class Memory(NamedTuple):
     resident: int = 0
 
 
-def die_with_parent() -> None:
-    """Let the kernel kill this process when the thread that forked it ends."""
+def signal_at_parents_end(number: int) -> None:
+    """Let the kernel send this process a signal when its parent ends: the thread that forked it."""
     if LINUX:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-def wake_with_parents_end() -> None:
-    """Let the kernel continue this process, if it is stopped, when its parent ends.
-
-    The parent is the thread that started it, which may end long before its process.
-    """
-    if LINUX:
-        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
+        _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 def adopt_orphans() -> None:
@@ -97,15 +88,7 @@ def memory(pid: int) -> Memory:
         done = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True)
         resident = int(done.stdout.strip() or 0) * 1024
         return Memory(resident=resident, peak_resident=resident)
-    try:
-        text = (_PROC / f"{pid}/status").read_text()
-    except OSError:
-        return Memory()
-    sizes = {}
-    for line in text.splitlines():
-        if line.startswith(("Vm", "Rss")):
-            name, value = line.split(":")
-            sizes[name] = int(value.split()[0]) * 1024
+    sizes = _read_sizes(pid, "status")
     resident = sizes.get("VmRSS", 0) - sizes.get("RssFile", 0)
     size, peak_size, peak, shared, files = (sizes.get(name, 0) for name in _SIZES)
     return Memory(size, peak_size, peak, shared, files, resident)
@@ -113,12 +96,19 @@ def memory(pid: int) -> Memory:
 
 def proportional_memory(pid: int) -> int:
     """Resident bytes without mapped files; a page is divided by the processes that share it."""
+    sizes = _read_sizes(pid, "smaps_rollup")
+    return sizes.get("Pss", 0) - sizes.get("Pss_File", 0)
+
+
+def _read_sizes(pid: int, file: str) -> dict[str, int]:
+    """Return the sizes in a file of a process by name, in bytes; empty if it is gone."""
     sizes = {}
     with contextlib.suppress(OSError):
-        for line in (_PROC / f"{pid}/smaps_rollup").read_text().splitlines():
-            if line.startswith(("Pss:", "Pss_File:")):
-                sizes[line.split(":")[0]] = int(line.split()[1]) * 1024
-    return sizes.get("Pss", 0) - sizes.get("Pss_File", 0)
+        for line in (_PROC / f"{pid}/{file}").read_text().splitlines():
+            if line.endswith(" kB"):
+                name, _, size = line.removesuffix(" kB").partition(":")
+                sizes[name] = int(size) * 1024
+    return sizes
 
 
 def pulse(pid: int) -> object:

@@ -260,8 +260,7 @@ class Supervisor:
             self._stop()
         for descriptor in sent:
             connection = socket.socket(fileno=descriptor)
-            call = Call(connection)
-            self._listen(connection, partial(self._receive, call))
+            self._listen(connection, partial(self._receive, Call(connection)))
 
     def _receive(self, call: Call) -> None:
         assert call.connection is not None
@@ -462,7 +461,8 @@ def main(settings: dict[str, Any]) -> None:
     if settings["record"]:
         recording.install(settings["record"], settings["hidden"])
     processes.adopt_orphans()
-    processes.wake_with_parents_end()
+    # it may be stopped, and that thread may end long before its process
+    processes.signal_at_parents_end(signal.SIGCONT)
     supervisor = Supervisor(socket.socket(fileno=settings["control"]), settings["parent"])
     try:
         supervisor.warm_up(settings["preload"], settings["probe_s"])

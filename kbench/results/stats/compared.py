@@ -128,12 +128,8 @@ def scores(
 
 def list_unmeasured(rows: Iterable[Row], metric: Metric) -> list[Method]:
     """Return the methods that finished datasets and have the metric on none of them."""
-    has_it: dict[Method, bool] = {}
-    for row in rows:
-        if row.is_complete:
-            measured = row.value(metric.name) is not None
-            has_it[row.method] = has_it.get(row.method, False) or measured
-    return [method for method, measured in has_it.items() if not measured]
+    values = group_values((r.method, r.value(metric.name)) for r in rows if r.is_complete)
+    return [method for method, found in values.items() if set(found) == {None}]
 
 
 def _rotations(rows: Iterable[Row]) -> tuple[tuple[Method, Method], ...]:

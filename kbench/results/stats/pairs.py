@@ -342,5 +342,4 @@ def on_dataset(
     if len(common) < 2:
         return None
     unit = find_unit([*a.values(), *b.values()], metric)
-    differences = [a[i] - b[i] for i in common]
-    return corrected_t(differences, holdout_ratio(first), alpha, unit)
+    return corrected_t([a[i] - b[i] for i in common], holdout_ratio(first), alpha, unit)

@@ -21,13 +21,9 @@ FEWEST = 5
 N_DRAWS = 2_000
 
 
-def shares(n: int, n_draws: int = N_DRAWS, seed: int = 0) -> Array:
-    """Return the share of each of `n` groups in each resample, shape (n_draws, n)."""
-    return _shares(n, n_draws, seed)
-
-
 @lru_cache(maxsize=2)
-def _shares(n: int, n_draws: int, seed: int) -> Array:
+def shares(n: int, n_draws: int, seed: int) -> Array:
+    """Return the share of each of `n` groups in each resample, shape (n_draws, n)."""
     drawn = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=n_draws)
     return np.asarray(drawn / n, dtype=float)
 
@@ -63,9 +59,7 @@ def mean_draws(values: Array, ratio: float = 0.0, n_draws: int = N_DRAWS, seed: 
     return np.asarray(mean + weights @ (values - mean))
 
 
-def mean_interval(
-    values: Sequence[float] | Array, level: float = 0.95, n_draws: int = 4_000, seed: int = 0
-) -> tuple[float, float]:
+def mean_interval(values: Sequence[float] | Array, level: float = 0.95) -> tuple[float, float]:
     """Return the interval (low, high) for the mean over groups of datasets.
 
     From five groups on, each end is the outer one of Student's t interval and of the bootstrap-t
@@ -87,7 +81,7 @@ def mean_interval(
     >>> mean_interval([0.5, 0.5, 0.5])
     (0.5, 0.5)
     """
-    low, high = mean_intervals(np.asarray(values, dtype=float)[:, None], level, n_draws, seed)
+    low, high = mean_intervals(np.asarray(values, dtype=float)[:, None], level)
     return float(low[0]), float(high[0])
 
 

@@ -95,12 +95,8 @@ def unsure_files(params: Params) -> dict[str, str]:
     """Return the digests of files of an origin that may change although their state does not."""
     named = [params.get(name) for name in FILE_PARAMETERS]
     paths = [Path(path).expanduser().absolute() for path in named if isinstance(path, str)]
-    states = {}
-    for file in (file for path in paths for file in list_files(path)):
-        state = read_state(file)
-        if state is not None and may_lie(state):
-            states[str(file)] = file_digest(file) or ""
-    return states
+    files = [(file, read_state(file)) for path in paths for file in list_files(path)]
+    return {str(file): file_digest(file) or "" for file, state in files if state and may_lie(state)}
 
 
 def plain(value: object) -> Json:

@@ -27,6 +27,7 @@ from kbench.storage.datacache._form import Matrix, duplicate_fraction, missing_b
 from kbench.storage.files import (
     make_folder,
     make_temporary_name,
+    open_descriptor,
     read_file,
     sync_folder,
     try_lock,
@@ -51,13 +52,10 @@ def temporary(root: Path) -> Iterator[Path]:
     folder = make_temporary_name(root)
     folder.mkdir()
     try:
-        handle = os.open(folder, os.O_RDONLY)
-        try:
+        with open_descriptor(folder) as handle:
             with contextlib.suppress(OSError):  # some file systems have no locks
                 try_lock(handle, shared=False)
             yield folder
-        finally:
-            os.close(handle)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -72,11 +70,8 @@ def sweep(root: Path) -> None:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
+    with open_descriptor(folder) as handle:
         return try_lock(handle, shared=False)
-    finally:
-        os.close(handle)
 
 
 def scratch_file(array: np.ndarray, root: Path) -> Path | None:
@@ -331,9 +326,8 @@ def stamp(root: Path, checksum: str, state: Mapping[str, list[int]] | None = Non
     """Record that all bytes of an entry were read or written just now."""
     with contextlib.suppress(OSError, DatasetError):  # a read-only cache works too
         if state is None:
-            state = {}
-            for file in read_meta(root, checksum)["files"]:
-                state[file] = stat_values((root / checksum / file).lstat())
+            files = read_meta(root, checksum)["files"]
+            state = {file: stat_values((root / checksum / file).lstat()) for file in files}
         noted = json.dumps({"time": time.time(), "files": state})
         make_folder(root / "verified", root)
         write_file(root / "verified" / f"{checksum}.json", noted.encode("utf-8"), like=root)
