@@ -45,7 +45,7 @@ class Present:
     def __init__(self) -> None:
         self._sources: dict[str, Path | None] = {}
         self._reasons: dict[str, tuple[str, ...]] = {}
-        self._built: dict[str, Manifest | None] = {}
+        self._built: dict[str, Manifest] = {}
         self._digests = Digests()
         self.module = cache(self._module)
         self.file = cache(lambda name: self._path_digest(self.find_path(name)))
@@ -79,11 +79,15 @@ class Present:
         """Return the manifest of what a process has reported; None if it reported nothing."""
         recorded = list(recorded)
         # tasks of one warm process report the same: the code was loaded once
-        if (key := json.dumps(recorded)) not in self._built:
-            written = {path for each in recorded for path in each.get("written", ())}
-            parts = [self._build(each, written) for each in recorded]
-            self._built[key] = reduce(or_, parts) if parts else None
-        return self._built[key]
+        if (key := json.dumps(recorded)) in self._built:
+            return self._built[key]
+        written = {path for each in recorded for path in each.get("written", ())}
+        parts = [self._build(each, written) for each in recorded]
+        manifest = reduce(or_, parts) if parts else None
+        # a task may read a file several times, and what has changed may become as it was
+        if manifest and not manifest.files and CHANGED not in manifest.modules.values():
+            self._built[key] = manifest
+        return manifest
 
     def save(self) -> None:
         """Keep the digests that were computed."""

@@ -349,3 +349,18 @@ def test_a_manifest_is_built_once_for_tasks_that_report_the_same():
     assert present.build(json.loads(json.dumps(recorded))) is manifest
     assert {"numpy", "scikit-learn"} < manifest.distributions.keys()
     assert present.build([{"packages": {"numpy": None}}]) != manifest
+
+
+def test_an_edit_while_tasks_run_is_noticed_and_forgotten_once_undone(folder):
+    write(folder, lab_one="x = 1\n", lab_table="1\n")
+    code, table = folder / "lab_one.py", folder / "lab_table.py"
+    importlib.invalidate_caches()
+    of_code = [{"modules": {"lab_one": (sha_of(code), str(code))}}]
+    of_table = [{"files": {str(table): sha_of(table)}}]
+    present = Present()
+    assert CHANGED not in present.build(of_table).files.values()
+    write(folder, lab_one="x = 2\n", lab_table="2\n")
+    assert present.build(of_table).files == {str(table): CHANGED}
+    assert present.build(of_code).modules == {"lab_one": CHANGED}
+    write(folder, lab_one="x = 1\n")
+    assert present.build(of_code).modules != {"lab_one": CHANGED}
