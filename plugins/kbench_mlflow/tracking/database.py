@@ -119,7 +119,7 @@ def insert_runs(path: Path, experiment_id: str, runs: Sequence[CellRun]) -> list
             database.execute("COMMIT")
         except (sqlite3.Error, OSError, ValueError):
             # another schema, no such experiment, or files are elsewhere or cannot be written
-            database.execute("ROLLBACK")
+            database.rollback()  # a full disk has ended the transaction
             return []
     return ids
 
@@ -142,8 +142,12 @@ def _insert(
         database.execute("INSERT INTO input_tags VALUES (?, ?, ?)", (input_id, *CONTEXT))
 
 
+# a schema with other columns may mean something else by those that are written
 _FOLDER = """
     SELECT artifact_location FROM experiments WHERE experiment_id = ? AND lifecycle_stage = 'active'
+    AND 49 = (SELECT count(*) FROM sqlite_master each, pragma_table_info(each.name)
+        WHERE each.name IN ('runs', 'params', 'tags', 'metrics', 'latest_metrics', 'datasets',
+            'inputs', 'input_tags'))
 """
 _RUN = """
     INSERT INTO runs (run_uuid, name, user_id, status, start_time, end_time, artifact_uri,

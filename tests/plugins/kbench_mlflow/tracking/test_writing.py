@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kbench import StoreError
+from kbench_mlflow.tracking import database
 from kbench_mlflow.tracking import store as store_module
 from kbench_mlflow.tracking.connection import Connection
 from kbench_mlflow.tracking.run import FORMAT
@@ -240,8 +241,8 @@ def test_a_run_is_inserted_as_mlflow_would_write_it(store, uci, monkeypatch):
     inserted = Store(store.uri).log(uci, run)
     assert (state(store, uci), rows(store, inserted)) == expected
     assert client_of(store).download_artifacts(inserted, "map/ä.json")
-    with contextlib.closing(sqlite3.connect(store._connection.address.path)) as database:
-        assert database.execute("SELECT count(*) FROM datasets").fetchone() == (1,)
+    with contextlib.closing(sqlite3.connect(store._connection.address.path)) as opened:
+        assert opened.execute("SELECT count(*) FROM datasets").fetchone() == (1,)
 
 
 def rows(store, run_id):
@@ -250,30 +251,45 @@ def rows(store, run_id):
     places = dict.fromkeys(("runs", "tags", "params", "metrics", "latest_metrics"), "run_uuid")
     places |= {"inputs": "destination_id"}
     found = {}
-    with contextlib.closing(sqlite3.connect(store._connection.address.path)) as database:
-        database.row_factory = sqlite3.Row
+    with contextlib.closing(sqlite3.connect(store._connection.address.path)) as opened:
+        opened.row_factory = sqlite3.Row
         for table, column in places.items():
-            each = map(dict, database.execute(columns.format(table, column), [run_id]))
+            each = map(dict, opened.execute(columns.format(table, column), [run_id]))
             found[table] = [
                 {name: str(value).replace(run_id, "id") for name, value in row.items()}
                 for row in each
             ]
         (made,) = (row.pop("input_uuid") for row in found["inputs"])
         tags = "SELECT name, value FROM input_tags WHERE input_uuid = ?"
-        found["input_tags"] = [tuple(row) for row in database.execute(tags, [made])]
+        found["input_tags"] = [tuple(row) for row in opened.execute(tags, [made])]
     return found
 
 
-@pytest.mark.parametrize("why", ["a column", "files elsewhere"])
+OTHERWISE = {
+    "another schema": "ALTER TABLE runs ADD COLUMN workspace TEXT",
+    "files elsewhere": "UPDATE experiments SET artifact_location = 's3://bucket'",
+}
+
+
+@pytest.mark.parametrize("why", ["a column", "a full disk", *OTHERWISE])
 def test_mlflow_writes_what_cannot_be_inserted(store, uci, monkeypatch, why):
+    path, content = store._connection.address.path, a_run().content
     if why == "a column":
         monkeypatch.setattr(IRIS.__class__, "columns", property(lambda data: {"no_such": ""}))
+    elif why == "a full disk":
+        opened = database.to_write
+
+        def with_full_disk(path):
+            connection = opened(path)
+            (n_pages,) = connection.execute("PRAGMA page_count").fetchone()
+            connection.execute(f"PRAGMA max_page_count = {n_pages}")
+            return connection
+
+        monkeypatch.setattr(database, "to_write", with_full_disk)
+        content = replace(content, params={str(i): "x" * 6000 for i in range(9)})
     else:
-        with (
-            contextlib.closing(sqlite3.connect(store._connection.address.path)) as database,
-            database,
-        ):
-            database.execute("UPDATE experiments SET artifact_location = 's3://bucket'")
-    content = replace(a_run().content, tags={"mlflow.user": "me"})
+        with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute(OTHERWISE[why])
+    content = replace(content, tags={"mlflow.user": "me"})
     assert not store._connection.insert(uci.id, [content])
     assert live(store, uci) == []
