@@ -88,7 +88,9 @@ def run_split(
         with aside:
             _warm_up(fitting, best)
     passed = searched.passed_for(best)
-    other = None if searched.default is best else searched.default
+    # means of predicted logarithms depend on the residuals of the learner: each fit has its own
+    is_fitted_later = searched.default is best or data.log is not None
+    other = None if is_fitted_later else searched.default
     fitted = fit(fitting, best, time_step, passed, other)
     tested = fitted.test(X_test)
     split = _Split(inputs, fitting, X_test, searched, fitted, tested)
@@ -144,16 +146,16 @@ class _Split:
     ) -> list[tuple[Fitting, Predictions]]:
         """Fit a candidate with each seed of its map and predict; `first` exists already."""
         drawn = _vary_seed(self.fitting, candidate)
-        done = [] if first is None else [(self.fitting, self._commit(first))]
-        return done + [
-            (each, self._commit(fit(each, candidate).predict(self.X_test)))
-            for each in drawn[len(done) :]
-        ]
+        done = [] if first is None else [(self.fitting, self._commit(first, self.fitted))]
+        for each in drawn[len(done) :]:
+            fitted = fit(each, candidate)
+            done.append((each, self._commit(fitted.predict(self.X_test), fitted)))
+        return done
 
-    def _commit(self, predictions: Predictions) -> Predictions:
+    def _commit(self, predictions: Predictions, fitted: FittedMethod) -> Predictions:
         data, n_test, name = self.fitting.data, self.X_test.shape[0], self.fitting.learner.label
         if data.task == "regression":
-            return unstandardise(predictions, self.fitted.scale, n_test, name)
+            return unstandardise(predictions, fitted.scale, n_test, name)
         return predictions.validate(data.task, np.unique(data.y), n_test, name)
 
 

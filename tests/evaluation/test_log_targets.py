@@ -8,6 +8,7 @@ from sklearn.linear_model import BayesianRidge, Ridge
 from sklearn.preprocessing import FunctionTransformer
 
 from kbench import Dataset, DatasetError, Protocol, SuiteError, evaluate
+from kbench.evaluation import evaluate as evaluate_module
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.specs import EstimatorSpec
@@ -77,6 +78,20 @@ def test_blocks_predict_as_one_matrix():
     assert in_blocks.is_in_blocks
     assert in_blocks.scale.log.smearing == pytest.approx(in_memory.scale.log.smearing)
     np.testing.assert_allclose(blocks.predictions.predicted, whole.predictions.predicted, rtol=1e-6)
+
+
+def test_each_fit_has_its_own_smearing(monkeypatch):
+    """The default candidate and other seeds of a map have other residuals than what is chosen."""
+    data, protocol, fits, fit = prices(), replace(LOG, map_seeds=2), [], evaluate_module.fit
+    monkeypatch.setattr(evaluate_module, "fit", lambda *given: fits.append(fit(*given)) or fits[-1])
+    learner = EstimatorSpec(PathRidge, {}, {"alpha": (1e4, 1e-3)}, path="alpha")
+    found = evaluate_split(data, 0, Method(replace(RFF, space={}), learner), protocol)
+    test = make_split(data, protocol, 0).test
+    predicted = [each.scale.restore(each.predict(data.X[test]).predicted) for each in fits]
+    errors = [np.sqrt(np.mean((each - data.y[test]) ** 2)) for each in predicted]
+    assert len({each.scale.log.smearing for each in fits}) == 4
+    assert found.details.by_seed["rmse"] == pytest.approx(errors[:2])
+    assert found.metrics["default_rmse"] == pytest.approx(np.mean(errors[2:]))
 
 
 def test_a_prediction_is_bounded():
