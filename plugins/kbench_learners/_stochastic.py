@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
 from kbench_learners._estimator import coding_matrix
 
@@ -75,26 +76,18 @@ class StochasticClassifier(SGDClassifier):
             each.converged_ = each.n_iter_ < each.max_iter or each.tol is None
         return fitted
 
+    @available_if(lambda self: self.loss in _LOSSES)
     def begin_fit(self, sample, values):
-        """Begin a fit over blocks of rows, for several values of `alpha` together.
+        """Begin a fit over blocks of rows, for several `values` of `alpha` together.
 
-        Parameters
-        ----------
-        sample : object
-            A sample of the rows, as it is described for `kbench.Learner`.
-        values : sequence of float
-            Values of `alpha`, in any order.
-
-        Returns
-        -------
-        StochasticFit
-            The fit, which takes blocks of rows.
+        `sample` is a sample of the rows, as it is described for `kbench.Learner`. Other losses of
+        scikit-learn than those of `loss` are fitted in memory only.
         """
         return StochasticFit(self, sample.classes, values)
 
 
 class StochasticFit:
-    """A fit for several values of `alpha`, which gets the rows of a pass in its own `order`."""
+    """A fit for several values of `alpha`, which gets the rows of a pass in an `order`."""
 
     nbytes = 0
 

@@ -53,3 +53,9 @@ def test_rows_without_weight_do_not_count():
     (second,), _ = fit_in_passes(weight=weight, max_iter=4)
     X[400:] /= 7.0
     np.testing.assert_allclose(first.coef_, second.coef_, rtol=1e-10)
+
+
+def test_other_losses_are_fitted_in_memory_only():
+    estimator = StochasticClassifier(loss="huber", random_state=0)
+    assert not hasattr(estimator, "begin_fit")
+    assert estimator.fit_path(X, Y, [1e-3])[0].n_iter_ > 0
