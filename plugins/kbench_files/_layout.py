@@ -22,9 +22,6 @@ Numbered = tuple[int, Row]
 HEAD, TAIL = 60_000, 12_000
 """Cells at the beginning and at the end of a file in which the table is looked for."""
 
-BARE = 3
-"""Rows above a row of totals without a word for them."""
-
 FEW = 20
 """Rows up to which a row of units counts for the types of the columns."""
 
@@ -39,7 +36,7 @@ SEP = re.compile(r'"?sep=(.?)"?[\s;,]*', re.IGNORECASE)
 
 _MEAN = r"averages?|mean|mittelwert|durchschnitt|moyenne|media|promedio"
 _SUM = r"(grand |sub-?|all |sous-)?totals?|sum|(gesamt|teil|zwischen)?summe|gesamt|insgesamt"
-_SUM += r"|somme|suma"
+_SUM += r"|(gesamt)?ergebnis|somme|suma"
 _TOTAL = re.compile(rf"({_SUM}|{_MEAN})\s*:?", re.IGNORECASE)
 _SUM_OF = re.compile(rf"\b({_SUM})\b", re.IGNORECASE)
 """A word for totals in a longer text, such as "Total North"."""
@@ -68,7 +65,7 @@ class Layout:
     """Whether names are in the first row, and everything below it is read."""
     keeps_rows: bool = False
     """Whether rows with a cell for each name are read, also empty ones."""
-    sums: tuple[tuple[int, ...], str, bool] | None = None
+    sums: tuple[frozenset[int], frozenset[int], str] | None = None
     """What rows of totals inside the table are found by, as `_Sums` has it; None without any."""
 
     def select(self, rows: Iterable[Row]) -> Iterator[list[object]]:
@@ -122,10 +119,8 @@ def find_layout(
     `header_row` is given or nothing is above the names. With `keep_totals`, rows of totals are
     read. ValueError is raised for a wrong `header_row`.
     """
-    n_rows, asks = (
-        n_rows or len(head),
-        "" if keeps_rows else f"; {option('keep_totals')} reads them",
-    )
+    n_rows = n_rows or len(head)
+    asks = "" if keeps_rows else f"; {option('keep_totals')} reads them"
     lengths = Counter(len(row) for row in head if not _is_skipped(row))
     width = max(lengths, key=lengths.__getitem__, default=0)
     first, last = _parse(header_row, len(head)) if header_row else _find_names(head, width)
@@ -292,9 +287,9 @@ class _Values:
         return _decimal(row[p] for row in rows for p in self.numeric if p < len(row))
 
     @property
-    def sums(self) -> tuple[tuple[int, ...], str, bool]:
+    def sums(self) -> tuple[frozenset[int], frozenset[int], str]:
         """What rows of totals are found by."""
-        return tuple(sorted(self.numeric)), self.decimal, self.usual > self.numeric
+        return frozenset(self.numeric), frozenset(self.usual - self.numeric), self.decimal
 
     def are_names(self, rows: Sequence[Row], width: int) -> bool:
         """Whether these rows have a different name for each column."""
@@ -361,49 +356,49 @@ class _Values:
 class _Sums:
     """The sums of columns of numbers, since the last row of totals and since the first row.
 
-    `has_texts` is whether the table has other columns, so that a row without them is unusual.
+    `places` are those columns, and `texts` the others that most rows have.
     """
 
-    def __init__(self, places: Sequence[int], decimal: str, has_texts: bool) -> None:
-        self._places, self._decimal, self._has_texts = {*places}, decimal, has_texts
-        self._sums = [dict.fromkeys(places, 0.0), dict.fromkeys(places, 0.0)]
-        self._n_rows = 0
-
-    def may_have(self, row: Row) -> bool:
-        """Whether a row has a word for totals, or several numbers and no text."""
-        filled = _filled(row)
-        others = [str(row[p]) for p in filled - self._places]
-        is_bare = self._has_texts and not others and len(filled) > 1
-        return is_bare or any(map(_SUM_OF.search, others))
+    def __init__(self, places: frozenset[int], texts: frozenset[int], decimal: str) -> None:
+        self._places, self._texts, self._decimal = places, texts, decimal
+        self._sums = [Counter[int](), Counter[int]()]
+        self._n_rows = [0, 0]
 
     def are_in(self, row: Row) -> bool:
         """Whether a row has the sums of rows above it; those of any other row are added."""
         filled = _filled(row)
         numbers = {p: _number(row[p], self._decimal) for p in filled & self._places}
-        # a word says that it has totals, and one of the numbers may be a mean
-        is_named = bool(filled - self._places)
-        least = (len(numbers) + 1) // 2 if is_named else len(numbers)
-        is_total = (is_named or self._n_rows >= BARE) and self.may_have(row)
-        is_total = is_total and any(
+        others = [str(row[p]).strip() for p in filled - self._places]
+        is_total = any(map(_SUM_OF.search, others)) and any(
             sum(abs(n - sums[p]) <= ROUNDING * abs(sums[p]) != 0 for p, n in numbers.items())
-            >= max(1, least)
-            for sums in self._sums
+            >= self._least(len(numbers), n_rows, filled, others)
+            for sums, n_rows in zip(self._sums, self._n_rows, strict=True)
         )
-        self._n_rows = 0 if is_total else self._n_rows + 1
         if is_total:
-            self._sums[0] = dict.fromkeys(self._places, 0.0)
+            self._sums[0], self._n_rows[0] = Counter(), 0
             return True
-        for sums in self._sums:
+        for i, sums in enumerate(self._sums):
+            self._n_rows[i] += 1
             for p, n in numbers.items():
                 sums[p] += n
         return False
+
+    def _least(self, n: int, n_rows: int, filled: set[int], others: Sequence[str]) -> int:
+        """Return how many of `n` numbers must be sums of `n_rows` rows.
+
+        Half of them, as the others may be means; all if the row may be of a name such as "Total
+        Energies", which has all texts, or if it has the numbers of one row.
+        """
+        lacks = bool(self._texts - filled)
+        if n_rows > 1 and (lacks or any(map(_TOTAL.fullmatch, others))):
+            return max(1, (n + 1) // 2)
+        return max(1 if lacks else 2, n)
 
 
 def _find_sums(rows: Sequence[Numbered], table: _Values) -> list[Numbered]:
     """Return the rows of totals among the first rows that are not below the table."""
     known = [each for i, each in enumerate(rows) if each[0] == rows[0][0] + i and _filled(each[1])]
-    sums = _Sums(tuple(table.numeric), "", table.usual > table.numeric)
-    if not table.numeric or not any(sums.may_have(row) for _, row in known):
+    if not any(isinstance(c, str) and _SUM_OF.search(c) for _, row in known for c in row):
         return []
     sums = _Sums(*table.sums)
     are_totals = [sums.are_in(row) for _, row in known]

@@ -47,10 +47,10 @@ FILES = {
         "1",
         "4 totals inside the table are not read, the first is row 12 ('Total Subtotal')",
     ),
-    "sums without a word": (
-        [NAMES, *[["", *row[1:]] if "otal" in row[0] else row for row in WITH_SUMS]],
+    "sums as Excel names them": (
+        [NAMES, *[["Oslo Ergebnis", *row[1:]] if "otal" in row[0] else row for row in WITH_SUMS]],
         "1",
-        "the first is row 12",
+        "the first is row 12 ('Oslo Ergebnis')",
     ),
     "units of few rows": ([NAMES, ["", "n", "EUR", ""], *ROWS[:4]], "1", "row 2 is not read"),
     "a table beside": (
@@ -166,18 +166,32 @@ def test_subtotals_are_found_in_all_blocks_of_a_long_file():
 
 
 @pytest.mark.parametrize(
-    "row", [["Total war", 3, 4.5, "y"], ["Subtotal", 9, 1.5, "n"], ["", 2, 3.5, ""]]
+    "row",
+    [
+        *(["Total war", 3, 4.5, "y"], ["Subtotal", 9, 1.5, "n"], ["", 2, 3.5, ""]),
+        ["Total war", sum_of("", ROWS[:9])[1], 4.5, "y"],
+        sum_of("", ROWS[:9]),
+    ],
 )
 def test_other_rows_inside_a_table_are_read(row):
     cells = as_cells([NAMES, *ROWS[:9], row, *ROWS[9:]])
     assert find_layout(*survey(cells)).is_plain
 
 
-def test_equal_rows_of_numbers_are_no_totals():
-    cells = as_cells([["a", "b"], *[[1, 2]] * 9])
-    assert find_layout(*survey(cells)).is_plain
-    cells = as_cells([NAMES, ["x", 1, 2, "y"], ["", 1, 2, ""], *ROWS])
-    assert find_layout(*survey(cells)).is_plain
+@pytest.mark.parametrize(
+    "first",
+    [
+        [["Eni", 4, 90, "oil"], ["Total Energies", 4, 70, "oil"]],
+        [["Eni", 4, 90, "oil"], ["Shell", 1, 5, "the total was wrong"]],
+        [["Eni", 4], ["Total Energies", 4]],
+        [["x", 1, 2, "y"], ["", 1, 2, ""]],
+        [[1, 2], [2, 3], [3, 4], [6, 9]],
+    ],
+)
+def test_rows_of_data_that_equal_sums_are_read(first):
+    names, rows = NAMES[: len(first[0])], [row[: len(first[0])] for row in ROWS]
+    rows = [row[1:3] for row in ROWS] if isinstance(first[0][0], int) else rows
+    assert find_layout(*survey(as_cells([names, *first, *rows]))).is_plain
 
 
 def test_rows_of_totals_are_kept_by_an_option(tmp_path):
