@@ -188,8 +188,14 @@ class _Comparison:
         return self.metric.better == "lower"
 
     def format_row(self, row: Row) -> str:
-        """Return the name of a method with its value."""
-        return f"{format_method(row.method)} ({self.what}{self.format(self.value(row))})"
+        """Return the name of a method with its score."""
+        return f"{format_method(row.method)} ({self.format_score(row)})"
+
+    def format_score(self, row: Row) -> str:
+        """Return the value of a method, and on how many splits it was evaluated, if not on all."""
+        n, most = (len(each.by_split(self.metric.name)) for each in (row, self.longest))
+        splits = f" on {n} of {most} splits" if 0 < n < most else ""
+        return f"{self.what}{self.format(self.value(row))}{splits}"
 
     # -- decisions
 
@@ -271,7 +277,7 @@ class _Comparison:
             more = "more accurate" if self.most == "most accurate" else "better"
             return [f"It is significantly {more} than {them} (p <= {ALPHA})."]
         near = [row for row in further if self.is_within_noise(row)]
-        near.sort(key=lambda row: -self.metric.gain(self.value(row)))
+        near.sort(key=lambda row: -self.metric.gain(self.level(row)))
         if not near:
             return [f"It is the {self.most}, and no other method is within noise of it."]
         more = f" and {len(near) - 3} more" if len(near) > 3 else ""
@@ -301,7 +307,7 @@ class _Comparison:
         fitted = duration(row.metrics["fit_time_s"])
         sentence = (
             f"The best gradient boosting, {format_method(row.method)}, scores "
-            f"{self.what}{self.format(self.value(row))}{self.format_rows(row)}, fitted in {fitted}"
+            f"{self.format_score(row)}{self.format_rows(row)}, fitted in {fitted}"
         )
         test = self.test(chosen, row)
         return [f"{sentence}." if test is None else f"{sentence}: {self.say_test(test)}."]
@@ -322,7 +328,7 @@ class _Comparison:
                 "columns may not predict the target."
             ]
         test = self.test(chosen, plain)
-        sentence = f"The baseline ({doing}) scores {self.what}{self.format(self.value(plain))}"
+        sentence = f"The baseline ({doing}) scores {self.format_score(plain)}"
         if test is None or test.p is None or test.p > ALPHA:
             # a test of two splits has nearly no power
             errors = abs(self.level(chosen) - self.level(plain)) / (self.error or math.inf)

@@ -193,6 +193,9 @@ def test_rows_on_samples_are_compared_on_their_common_splits():
     sample = nested("sample", [0.93], 5000.0, fit_time_s=0.1)
     found = advise([full, sample], nested=True)
     assert found.chosen.feature_map == "full"
+    near = nested("near", [0.951], 80_000.0, fit_time_s=9.0)
+    text = " ".join(advise([full, near], nested=True).sentences)
+    assert "within noise of the most accurate, near + ridge (0.951 on 1 of 5 splits)" in text
     better = nested("better", [0.99], 5000.0)
     found = advise([full, better], nested=True)
     assert found.chosen.feature_map == "better"
