@@ -17,7 +17,7 @@ class LogTargets:
     Parameters
     ----------
     highest : float
-        Largest logarithm that is not lowered.
+        Largest logarithm that is not lowered: that of e times the largest training target.
     shift : float
         What is added to the targets: 1 if one of the training set is 0.
     smearing : float
@@ -30,10 +30,7 @@ class LogTargets:
 
     @classmethod
     def fit(cls, y: np.ndarray) -> LogTargets:
-        """Return the logarithms of training targets; raise DatasetError if one is negative.
-
-        Predictions may exceed the largest target by the factor e.
-        """
+        """Return the logarithms of training targets; raise DatasetError if one is negative."""
         if y.min() < 0:
             raise DatasetError(
                 f'target_scale = "log" needs targets that are not negative, and one is {y.min():g}'

@@ -280,8 +280,9 @@ def add_label(name: str, params: Mapping[str, object], kind: Kind, registry: Reg
 
 def relabel_for_task(ref: Ref, task: TaskType, registry: Registry) -> Ref:
     """Return a learner's ref as it is named for a task: a regressor has no scheme to show."""
-    if task == "regression" and ref == add_label(ref.name, ref.params, "learner", registry):
-        return Ref(ref.name, ref.params)
+    for params in (ref.params, {}) if task == "regression" else ():
+        if ref.label == add_label(ref.name, params, "learner", registry).label:
+            return replace(ref, label=Ref(ref.name, params).label)
     return ref
 
 

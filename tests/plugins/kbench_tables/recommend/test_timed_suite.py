@@ -4,6 +4,7 @@ import pytest
 
 from kbench.errors import SuiteError
 from kbench.planning.cells import cell_problems, cells
+from kbench.planning.component_refs import relabel_for_task
 from kbench.planning.planned import PlannedCell
 from kbench.records import DatasetFacts, Ref
 from kbench.registry.installed import list_plugins
@@ -125,6 +126,8 @@ def test_settings_replace_a_search(registry):
     (block,) = apply_settings(suite, settings, registry).blocks
     assert block.learners[0].params["alpha"] == 0.5
     assert block.feature_maps[0].params["n_components"] == 20
+    assert relabel_for_task(block.learners[0], "classification", registry).label == "ridge (ovr)"
+    assert relabel_for_task(block.learners[0], "regression", registry).label == "ridge"
     assert apply_settings(suite, {}, registry) == suite
     with pytest.raises(SuiteError, match=r"alfa.*did you mean 'alpha'"):
         apply_settings(suite, parse_settings(["learner.alfa=1"]), registry)
