@@ -7,7 +7,7 @@ other tables. This module leaves with an exported model, which reads new files i
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,7 +66,7 @@ class Layout:
     keeps_rows: bool = False
     """Whether rows with a cell for each name are read, also empty ones."""
     sums: tuple[frozenset[int], frozenset[int], str] | None = None
-    """What rows of totals inside the table are found by, as `_Sums` has it; None without any."""
+    """What rows of totals are found by, as `_Sums` has it; None if there are none in the table."""
 
     def select(self, rows: Iterable[Row]) -> Iterator[list[object]]:
         """Yield the values of the table, of all rows of a file.
@@ -149,14 +149,15 @@ def find_layout(
     n_kept = max(
         (i for i, (_, r) in enumerate(rows, 1) if keeps_rows and len(r) == width), default=0
     )
-    inside = [] if keeps_rows or keep_totals else _find_sums(rows, table)
+    inside = {} if keeps_rows or keep_totals else _find_sums(rows, table)
     if inside:
-        first_sum = _texts(inside[0][1])[0]
-        n_sums = plural(len(inside), "total inside the table is", "totals inside the table are")
+        number, row = next(iter(inside.items()))
+        n_sums = plural(len(inside), "row of totals is", "rows of totals are")
         notices.append(
-            f"{n_sums} not read, the first is row {inside[0][0]:,} ({first_sum!r}){asks}"
+            f"{'at least ' * bool(tail)}{n_sums} not read, the first is row {number:,} "
+            f"({_texts(row)[0]!r}){asks}"
         )
-        rows = [each for each in rows if each not in inside]
+        rows = [each for each in rows if each[0] not in inside]
     kept, about = _cut(rows, table, n_kept, keep_totals, asks)
     notices += about
     dropped = [(n, row) for n, row in kept if not keeps_rows or len(row) != width]
@@ -230,14 +231,12 @@ def _decimal(cells: Iterable[object]) -> str:
     so is that of thousands.
     """
     last: Counter[str] = Counter()
-    others = set[str]()
     for cell in cells:
         if isinstance(cell, str) and (marks := re.findall(r"[.,]", cell)):
             is_sure = len({*marks}) > 1 or not re.search(r"[1-9]\d*[.,]\d{3}\D*$", cell)
             last[marks[-1]] += is_sure
-            others.add(marks[-1])
     mark = max(last, key=last.__getitem__, default=".")
-    return mark if last[mark] or not others else {".": ",", ",": "."}[mark]
+    return mark if last[mark] or not last else {".": ",", ",": "."}[mark]
 
 
 def _parse(header_row: str, n_known: int) -> tuple[int, int]:
@@ -337,19 +336,15 @@ class _Values:
         if self.usual - self.numeric - _filled(row):  # no other row lacks them
             return True
         columns = [
-            (
-                _number(row[p], self.decimal),
-                [_number(r[p], self.decimal) for r in rows if p < len(r)],
-            )
-            for p in places
+            [_number(r[p], self.decimal) for r in (row, *rows) if p < len(r)] for p in places
         ]
         if re.match(_MEAN, _label(row), re.IGNORECASE):
             return all(
                 10 * abs(value - sum(column) / len(column)) <= max(column) - min(column)
-                for value, column in columns
+                for value, *column in columns
                 if column
             )
-        n_sums = sum(value >= sum(column) * (1 - 1e-6) > 0 for value, column in columns)
+        n_sums = sum(value >= sum(column) * (1 - 1e-6) > 0 for value, *column in columns)
         return 2 * n_sums >= len(columns)
 
 
@@ -361,7 +356,7 @@ class _Sums:
 
     def __init__(self, places: frozenset[int], texts: frozenset[int], decimal: str) -> None:
         self._places, self._texts, self._decimal = places, texts, decimal
-        self._sums = [Counter[int](), Counter[int]()]
+        self._sums = [defaultdict[int, float](float), defaultdict[int, float](float)]
         self._n_rows = [0, 0]
 
     def are_in(self, row: Row) -> bool:
@@ -375,10 +370,11 @@ class _Sums:
             for sums, n_rows in zip(self._sums, self._n_rows, strict=True)
         )
         if is_total:
-            self._sums[0], self._n_rows[0] = Counter(), 0
+            self._sums[0].clear()
+            self._n_rows[0] = 0
             return True
-        for i, sums in enumerate(self._sums):
-            self._n_rows[i] += 1
+        self._n_rows = [n + 1 for n in self._n_rows]
+        for sums in self._sums:
             for p, n in numbers.items():
                 sums[p] += n
         return False
@@ -395,20 +391,15 @@ class _Sums:
         return max(1 if lacks else 2, n)
 
 
-def _find_sums(rows: Sequence[Numbered], table: _Values) -> list[Numbered]:
-    """Return the rows of totals among the first rows that are not below the table."""
+def _find_sums(rows: Sequence[Numbered], table: _Values) -> dict[int, Row]:
+    """Return the rows of totals among the first rows by number; none if all are below the table."""
     known = [each for i, each in enumerate(rows) if each[0] == rows[0][0] + i and _filled(each[1])]
     if not any(isinstance(c, str) and _SUM_OF.search(c) for _, row in known for c in row):
-        return []
+        return {}
     sums = _Sums(*table.sums)
-    are_totals = [sums.are_in(row) for _, row in known]
-    last = (i for i, (_, row) in enumerate(known) if table.has_datum(row) and not are_totals[i])
-    end = max(last, default=0)
-    return [
-        each
-        for i, each in enumerate(known)
-        if are_totals[i] and (i < end or not _label(each[1]))  # the others are below the table
-    ]
+    totals = {number: row for number, row in known if sums.are_in(row)}
+    end = max((n for n, row in known if n not in totals and table.has_datum(row)), default=0)
+    return totals if any(n < end or not _label(row) for n, row in totals.items()) else {}
 
 
 def _find_names(head: Sequence[Row], width: int) -> tuple[int, int]:

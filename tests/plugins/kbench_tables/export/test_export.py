@@ -259,7 +259,8 @@ def test_the_card_says_that_classes_are_balanced(registry, iris, tmp_path):
         facts = write(folder, cell, "key", refit(cell, iris, registry), None, {})
         assert 0 < facts["brier_score"] < 0.4  # predicting the frequencies scores 2/3
         words = "decisions favour rare classes (`balanced`); probabilities are at the actual "
-        words += f"frequencies, with a Brier score of {facts['brier_score']:.4f} on held-out rows\n"
+        words += "frequencies, with a Brier score (sum over the classes) of "
+        words += f"{facts['brier_score']:.4f} on held-out rows\n"
         assert (words in (folder / "README.md").read_text()) == value
 
 
