@@ -89,8 +89,7 @@ def run_split(
             _warm_up(fitting, best)
     passed = searched.passed_for(best)
     # means of predicted logarithms depend on the residuals of the learner: each fit has its own
-    is_fitted_later = searched.default is best or data.log is not None
-    other = None if is_fitted_later else searched.default
+    other = None if searched.default is best or data.log is not None else searched.default
     fitted = fit(fitting, best, time_step, passed, other)
     tested = fitted.test(X_test)
     split = _Split(inputs, fitting, X_test, searched, fitted, tested)
@@ -146,14 +145,12 @@ class _Split:
     ) -> list[tuple[Fitting, Predictions]]:
         """Fit a candidate with each seed of its map and predict; `first` exists already."""
         drawn = _vary_seed(self.fitting, candidate)
-        done = [] if first is None else [(self.fitting, self._commit(first, self.fitted))]
-        for each in drawn[len(done) :]:
-            fitted = fit(each, candidate)
-            done.append((each, self._commit(fitted.predict(self.X_test), fitted)))
-        return done
+        done = [] if first is None else [(self.fitting, self._commit(self.fitted, first))]
+        return done + [(each, self._commit(fit(each, candidate))) for each in drawn[len(done) :]]
 
-    def _commit(self, predictions: Predictions, fitted: FittedMethod) -> Predictions:
+    def _commit(self, fitted: FittedMethod, predictions: Predictions | None = None) -> Predictions:
         data, n_test, name = self.fitting.data, self.X_test.shape[0], self.fitting.learner.label
+        predictions = fitted.predict(self.X_test) if predictions is None else predictions
         if data.task == "regression":
             return unstandardise(predictions, fitted.scale, n_test, name)
         return predictions.validate(data.task, np.unique(data.y), n_test, name)

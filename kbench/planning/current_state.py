@@ -79,14 +79,12 @@ class Present:
         """Return the manifest of what a process has reported; None if it reported nothing."""
         recorded = list(recorded)
         # tasks of one warm process report the same: the code was loaded once
-        if (key := json.dumps(recorded)) in self._built:
-            return self._built[key]
-        written = {path for each in recorded for path in each.get("written", ())}
-        parts = [self._build(each, written) for each in recorded]
-        manifest = reduce(or_, parts) if parts else None
-        # a task may read a file several times, and what has changed may become as it was
-        if manifest and not manifest.files and CHANGED not in manifest.modules.values():
-            self._built[key] = manifest
+        if (manifest := self._built.get(key := json.dumps(recorded))) is None and recorded:
+            written = {path for each in recorded for path in each.get("written", ())}
+            manifest = reduce(or_, (self._build(each, written) for each in recorded))
+            # a task may read a file several times, and what has changed may become as it was
+            if not manifest.files and CHANGED not in manifest.modules.values():
+                self._built[key] = manifest
         return manifest
 
     def save(self) -> None:

@@ -80,10 +80,9 @@ class LeverageFourierFeatures(_FourierMap):
         n_frequencies = (self.n_components + 1) // 2
         n_pool = self.pool_factor * n_frequencies
         pool = rng.normal(size=(X.shape[1], n_pool)) / self.bandwidth_
-        rows = slice(None)
         if X.shape[0] > self.n_rows:
-            rows = np.sort(rng.choice(X.shape[0], self.n_rows, replace=False))
-        scores = _leverage(dense(X[rows]).astype(np.float64), pool, self.ridge)
+            X = X[np.sort(rng.choice(X.shape[0], self.n_rows, replace=False))]
+        scores = _leverage(dense(X[:]).astype(np.float64), pool, self.ridge)
         chance = scores / scores.sum()
         drawn = rng.choice(n_pool, size=n_frequencies, p=chance)
         weights = 1 / np.sqrt(n_pool * chance[drawn])

@@ -346,10 +346,9 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
 
     def _allocate(self, X, number, rng):
         """Numbers of features of the degrees, from pairs of training rows."""
-        rows = slice(None)
         if len(X) > self.n_rows:
-            rows = np.sort(rng.choice(len(X), self.n_rows, replace=False))
-        inputs = self._scale(X[rows]).astype(np.float64)
+            X = X[np.sort(rng.choice(len(X), self.n_rows, replace=False))]
+        inputs = self._scale(X[:]).astype(np.float64)
         if len(inputs) < 2:
             inputs = np.repeat(inputs, 2, axis=0)
         series = Series(self.coefficients_, self._factors(inputs)[:, 0])

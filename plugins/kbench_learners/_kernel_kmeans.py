@@ -286,13 +286,11 @@ class KernelKMeansMap(ExplicitMap):
         if isinstance(self.kernel_, Precomputed):
             raise ValueError("kernel must compare inputs, got a precomputed one")
         rng = check_random_state(self.random_state)
-        rows = slice(None)
         if X.shape[0] > self.max_rows:
-            rows = np.sort(rng.permutation(X.shape[0])[: self.max_rows])
-        X = X[rows]
+            X = X[np.sort(rng.permutation(X.shape[0])[: self.max_rows])]
         n_clusters = min(self.n_components, X.shape[0])
         self.kmeans_ = KernelKMeans(n_clusters, self.kernel_, self.n_init, self.max_iter, rng).fit(
-            X
+            X[:]
         )
         self.n_iter_, self.converged_ = self.kmeans_.n_iter_, self.kmeans_.converged_
         lengths = np.sqrt(np.maximum(self.kmeans_._norms, 0.0))

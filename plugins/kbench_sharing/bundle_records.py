@@ -320,10 +320,12 @@ class PackedResults(UserDict[str, dict[int, SharedResult]]):
 
     def __getitem__(self, key: str) -> dict[int, SharedResult]:
         """Return the results of a cell by split."""
-        if key != self._latest[0]:
+        latest = self._latest  # another thread may read those of another cell
+        if key != latest[0]:
             values = marshal.loads(self.data[key])  # type: ignore[arg-type]
-            self._latest = key, {v["split"]: SharedResult.model_validate(v) for v in values}
-        return self._latest[1]
+            latest = key, {v["split"]: SharedResult.model_validate(v) for v in values}
+            self._latest = latest
+        return latest[1]
 
 
 @dataclass(frozen=True)
