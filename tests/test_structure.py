@@ -8,16 +8,16 @@ from kbench.features import __dir__ as public_names
 from tests.support import size, structure
 from tests.support.paths import ROOT
 
-LINES = 31_800
+LINES = 31_740
 """Lines of Python in kbench/, with docstrings; the plan has 28,000."""
 
 RUNNER_LINES, LOOP_LINES, RUNNER_IMPORTS = 400, 250, 10
 ARROWS, FLOORS = 45, 9
 
-FILES, CODE, ALL_LINES, STATEMENTS = 395, 51_100, 81_050, 44_390
+FILES, CODE, ALL_LINES, STATEMENTS = 394, 50_650, 80_800, 44_390
 """The whole product; `CODE` is lines without docstrings, comments and blank lines."""
 
-ANY, DICT_ANY, PARAMETERS = 600, 59, 12
+ANY, DICT_ANY, PARAMETERS = 590, 57, 12
 
 MANY_PARAMETERS = {
     "kbench/api/functions.py:run_suite",

@@ -71,8 +71,7 @@ def needs_no_gram(kernel, X, n_fits: int, row_share: float = 1.0) -> bool:
     if own_kernel(kernel) is None:
         return False
     quick = not sp.issparse(X) and X.shape[1] <= _MAX_DENSE_COLUMNS
-    n_pairs = (X.shape[0] / row_share) ** 2
-    return (n_fits == 1 and quick) or n_pairs > _MAX_GRAM_ENTRIES
+    return (n_fits == 1 and quick) or (X.shape[0] / row_share) ** 2 > _MAX_GRAM_ENTRIES
 
 
 def machines_along(

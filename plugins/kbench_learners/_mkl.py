@@ -60,8 +60,7 @@ def margin_weights(
         weights, lower = _cutting_plane(np.array(rows), np.array(offsets))
         if upper - lower <= tol * upper:
             break
-    gap = max(upper - lower, 0.0) / max(upper, 1e-300)
-    return best, gap, len(rows)
+    return best, max(upper - lower, 0.0) / max(upper, 1e-300), len(rows)
 
 
 def _cutting_plane(rows, offsets) -> tuple[np.ndarray, float]:

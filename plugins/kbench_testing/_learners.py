@@ -77,15 +77,10 @@ def check_passes(subject: Subject) -> None:
     y = 2 * codes + 3
     in_order = np.array_split(np.arange(len(y)), 3)
     backwards = np.array_split(np.arange(len(y))[::-1], 11)
-    fits = _in_passes(subject, X, y, in_order)
-    classes, codes = np.unique(y, return_inverse=True)
-    fit = subject.build().begin_fit(
-        Sample(X, codes, classes, np.bincount(codes)), _path_values(subject)
-    )
+    fits, has_order = _in_passes(subject, X, y, in_order)
     # steps on single rows depend on their order, and a stopping rule on the blocks
-    has_order = hasattr(fit, "order")
     for blocks, dtype in ((in_order if has_order else backwards, "float64"), (in_order, "float32")):
-        other = _in_passes(subject, X, y, blocks, dtype)
+        other, _ = _in_passes(subject, X, y, blocks, dtype)
         subject.fail_if(
             not _is_close(fits, other, X),
             f"begin_fit gives something else from {len(blocks)} blocks in {dtype} than from "
@@ -109,8 +104,11 @@ def _in_passes(
     y: np.ndarray,
     blocks: list[np.ndarray],
     dtype: str = "float64",
-) -> list[Estimator]:
-    """Fit in passes over blocks, as a search does, and return the estimators."""
+) -> tuple[list[Estimator], bool]:
+    """Fit in passes over blocks, as a search does; return the estimators.
+
+    Return whether the fit has an order of the rows, too.
+    """
     classes, codes = np.unique(y, return_inverse=True)
     rows = np.union1d(np.unique(codes, return_index=True)[1], np.arange(0, len(y), 4))
     drawn = Sample(X[rows].copy(), codes[rows].copy(), classes, np.bincount(codes))
@@ -141,7 +139,7 @@ def _in_passes(
         )
     if not 0 <= fit.nbytes < np.inf:
         raise subject.fail(f"nbytes must be a number of bytes, got {fit.nbytes!r}")
-    return _in_order(subject, "begin_fit", fit.estimators())
+    return _in_order(subject, "begin_fit", fit.estimators()), hasattr(fit, "order")
 
 
 def _path_values(subject: Subject) -> list[float]:

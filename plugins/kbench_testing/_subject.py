@@ -95,8 +95,7 @@ def linear(n_samples: int = 200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]
 def blobs(n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return 2 to 4 well separated classes in the unit cube, the first one twice as large."""
     rng = np.random.default_rng(seed)
-    y = np.concatenate([np.zeros(20, dtype=np.int64), np.repeat(np.arange(n_classes), 20)])
-    y = rng.permutation(y)
+    y = rng.permutation(np.repeat([0, *range(n_classes)], 20))
     centres = 0.2 + 0.6 * np.eye(N_FEATURES)[:n_classes]
     X = centres[y] + 0.04 * rng.standard_normal((len(y), N_FEATURES))
     return np.clip(X, 0.0, 1.0), y
