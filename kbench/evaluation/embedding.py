@@ -324,8 +324,7 @@ def _stack(parts: Iterator[Matrix], n_rows: int) -> Matrix:
 
 def needs_blocks(X: Matrix | Rows) -> bool:
     """Return whether inputs as they are and preprocessed ones are not held together."""
-    n_copies = 2
-    return bool(n_copies * X.shape[0] * take(X).row_bytes() > FIT_BYTES)
+    return bool(2 * X.shape[0] * take(X).row_bytes() > FIT_BYTES)
 
 
 class LazyRows:

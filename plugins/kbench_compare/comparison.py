@@ -145,8 +145,7 @@ class Comparison:
 
         ``side`` is "both", "a" or "b".
         """
-        names = (self.metric.name, *TIMES)
-        rows = [_to_row(cell, names) for cell in self.cells]
+        rows = [_to_row(cell, (self.metric.name, *TIMES)) for cell in self.cells]
         for side, only in (("a", self.only_a), ("b", self.only_b)):
             for labels, status in only.items():
                 row: dict[str, object] = dict.fromkeys(columns(self.metric))

@@ -125,7 +125,8 @@ def _measured(result: Result) -> tuple[float, float]:
 def _sizes(planned: PlannedCell) -> list[int]:
     facts = planned.dataset
     assert facts is not None
-    sizes = (facts.n_samples, facts.n_classes, facts.n_features, get_width(planned.cell) or 1)
+    n_rows = min(facts.n_samples, planned.cell.protocol.max_train_rows or facts.n_samples)
+    sizes = (n_rows, facts.n_classes, facts.n_features, get_width(planned.cell) or 1)
     return [max(1, size) for size in sizes]
 
 

@@ -114,8 +114,7 @@ def relation(a: Sketch, b: Sketch) -> str:
 def _resemblance(a: tuple[int, ...], b: tuple[int, ...]) -> float:
     """Estimate the share of common rows in all rows of two datasets from their smallest hashes."""
     n = min(max(len(a), len(b)), N_HASHES)
-    smallest = sorted(set(a) | set(b))[:n]
-    return len(set(smallest) & set(a) & set(b)) / n
+    return len({*sorted({*a, *b})[:n]} & {*a} & {*b}) / n
 
 
 def stem(name: str) -> str:

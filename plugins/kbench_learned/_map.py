@@ -221,8 +221,7 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
         return groups
 
     def _describe(self):
-        diagonal = np.diag(self.metric_)
-        columns = np.sort(np.argsort(-diagonal, kind="stable")[:30])
+        columns = np.sort(np.argsort(-np.diag(self.metric_), kind="stable")[:30])
         return {
             "metric": self.form_,
             "bandwidth_factor": self.factor_,

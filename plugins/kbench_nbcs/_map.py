@@ -213,8 +213,7 @@ class NestedBarycentricMap(CoordinateMap):
         inside = np.maximum(alpha, 0.0)
         total = inside.sum(axis=1, keepdims=True)
         mean = np.einsum("knj,nj->kn", at_root, inside / total)
-        back = (at_root - mean[:, :, None]) * (alpha > 0.0) / total
-        return back @ root.slopes.T
+        return ((at_root - mean[:, :, None]) * (alpha > 0.0) / total) @ root.slopes.T
 
     def inverse_transform(self, Z):
         """Return the inputs that have these coordinates (equation 2 of the paper).

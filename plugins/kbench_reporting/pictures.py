@@ -243,8 +243,7 @@ def _growth(content: ReportData) -> Figure:
 
 
 def _in_legend(place: int, name: str) -> str:
-    lines = "\n".join(wrap_name(name, 44))
-    return f"{place}  {lines}"
+    return f"{place}  " + "\n".join(wrap_name(name, 44))
 
 
 def _frame(horizontal: Axis, vertical: Axis, height: float) -> tuple[Figure, Axes]:

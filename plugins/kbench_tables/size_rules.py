@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from kbench.features import (
     LISTS,
@@ -40,7 +40,17 @@ METHODS = {key: kind for key, kind in LISTS.items() if key != "datasets"}
 """The lists of a suite with rules on size."""
 
 
-class WhenTable(StrictTable):
+class _Bounds(StrictTable):
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        for name in ("", "_rows", "_features"):
+            least, most = (getattr(self, f"{end}{name}", None) for end in ("min", "max"))
+            if least is not None and most is not None and least > most:
+                raise ValueError(f"min{name} is more than max{name}")
+        return self
+
+
+class WhenTable(_Bounds):
     """A table `when`: inclusive bounds on the size of data, and what else they must be."""
 
     min_rows: Count = 0
@@ -60,7 +70,7 @@ class RuleTable(StrictTable):
     protocol: ProtocolTable
 
 
-class ShareTable(StrictTable):
+class ShareTable(_Bounds):
     """A parameter value that depends on the number of rows."""
 
     fraction_of_rows: Annotated[float, Field(gt=0, le=1)]

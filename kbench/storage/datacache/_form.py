@@ -264,5 +264,4 @@ def duplicate_fraction(X: Matrix) -> float:
     hashes = row_hashes(X)
     hashes.sort()
     is_first = np.append(True, hashes[1:] != hashes[:-1])
-    is_last = np.append(is_first[1:], True)
-    return float(np.mean(~(is_first & is_last)))
+    return float(np.mean(~(is_first & np.append(is_first[1:], True))))

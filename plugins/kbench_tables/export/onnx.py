@@ -132,8 +132,7 @@ class _Graph:
 
     def _with_means(self, value: str, means: Any) -> str:
         """Replace columns of numbers of categories by means of the target, at the end."""
-        n_columns = self._n_features
-        plain = [j for j in range(n_columns) if j not in means.columns]
+        plain = [j for j in range(self._n_features) if j not in means.columns]
         parts = []
         if plain:
             parts.append(self.add("Gather", value, np.array(plain, np.int64), axis=1))
