@@ -6,7 +6,6 @@ import ast
 import contextlib
 import hashlib
 import json
-import threading
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from kbench.records.canonical import JsonObject
 from kbench.registry.dependencies import read_source
-from kbench.storage.files import file_digest, may_lie, read_state, write_file
+from kbench.storage.files import PARSING, file_digest, may_lie, read_state, write_file
 from kbench.storage.journal import state_folder
 
 MOST = 20_000  # files whose digests are kept; with more, all are computed again
@@ -97,9 +96,6 @@ _FIELDS = {
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-_parsing = threading.Lock()
-"""Python 3.11 counts the depth of a tree for all threads together: SystemError."""
-
 
 def syntax_digest(source: bytes) -> str:
     r"""Return the SHA-256 of a module's syntax tree (hex).
@@ -119,7 +115,7 @@ def syntax_digest(source: bytes) -> str:
     False
     """
     try:
-        with _parsing:
+        with PARSING:
             tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return hashlib.sha256(source).hexdigest()

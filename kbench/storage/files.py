@@ -18,6 +18,7 @@ import platform
 import secrets
 import stat
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -25,6 +26,10 @@ from functools import cache
 from pathlib import Path
 
 from kbench.messages import mask, printable
+
+PARSING = threading.Lock()
+"""For syntax trees, of headers of arrays too: Python 3.11 counts the depth of all threads together,
+and raises SystemError."""
 
 _SHARED = stat.S_IWGRP | stat.S_IWOTH
 

@@ -178,8 +178,7 @@ def _from_rows(Z, targets: np.ndarray) -> Path:
 
 def _shrunk(values: np.ndarray, moments: np.ndarray, n_rows: int) -> np.ndarray:
     """Divide moments by eigenvalues plus each penalty: (n_penalties, n_directions, n_outputs)."""
-    unit = values.sum() / n_rows
-    penalties = PENALTIES * (unit or 1.0)
+    penalties = PENALTIES * (values.sum() / n_rows or 1.0)
     return np.stack([moments / (values + penalty)[:, None] for penalty in penalties])
 
 

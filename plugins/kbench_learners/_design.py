@@ -104,8 +104,7 @@ class Design:
         self._index = index
         n = X.shape[0] if index is None else len(index)
         self.shape = (n, X.shape[1] + bool(bias))
-        entries = X.nnz if self.sparse else X.size
-        self.entries = entries * n // max(1, X.shape[0])
+        self.entries = (X.nnz if self.sparse else X.size) * n // max(1, X.shape[0])
         self.direct = self.shape[1] <= MAX_FACTOR_COLUMNS
         self.gram_cost = float(self.shape[1] ** 2)
         sparse_cost = SPARSE_GRAM * (self.entries / max(1, n)) ** 2

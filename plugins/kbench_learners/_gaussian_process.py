@@ -128,8 +128,7 @@ class GaussianProcess(Predictive, Regressor):
         self._least_sd = float(np.sqrt(self.kernel_.k2.noise_level) * process._y_train_std)
 
     def _covariance(self, X):
-        some = X[:: -(-len(X) // _SCALE_ROWS)]
-        distances = pdist(some)
+        distances = pdist(X[:: -(-len(X) // _SCALE_ROWS)])
         scale = float(np.median(distances[distances > 0])) if distances.any() else 1.0
         length = np.full(X.shape[1], scale) if self.ard else scale
         bounds = (1e-3 * scale, 1e3 * scale)

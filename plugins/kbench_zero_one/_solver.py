@@ -184,7 +184,9 @@ class _Interior:
             centre - self.q * below - affine.q * affine.b,
             centre - self.lam * self.slack - affine.lam * affine.slack,
         )
-        self._move(step, min(1.0, 0.995 * self._longest(step, above, below)))
+        # the linearised ball is the ball only near u: steps are at most as long as its radius
+        longest = 1.0 / max(1.0, float(np.linalg.norm(step.u)))
+        self._move(step, min(longest, 0.995 * self._longest(step, above, below)))
 
     def _newton_system(self, above, below):
         """Linearise the conditions, eliminated down to r unknowns and lam.

@@ -54,8 +54,7 @@ def search(fitting: Fitting) -> SearchResult:
         undefined = f"the search_metric {criterion.metric.name!r} is not defined on any inner fold"
         raise next(iter(scorer.failures), DatasetError(undefined))
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
-    limits = ends(feature_map, learner)
-    timed = seconds, cpu_seconds, complete, limits
+    timed = seconds, cpu_seconds, complete, ends(feature_map, learner)
     result = SearchResult(best.candidate, scores, *timed, n_embedded=scorer.n_embedded)
     return result if with_passes is None else with_passes(result)
 

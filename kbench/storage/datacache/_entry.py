@@ -25,6 +25,7 @@ from kbench.records import Dataset, Split
 from kbench.records.canonical import Json, JsonObject
 from kbench.storage.datacache._form import Matrix, duplicate_fraction, missing_by_attribute
 from kbench.storage.files import (
+    PARSING,
     make_folder,
     make_temporary_name,
     open_descriptor,
@@ -275,7 +276,8 @@ def _meta_digest(meta: Meta) -> str:
 
 def _array(path: Path) -> np.ndarray:
     mapped = path.stat().st_size >= MAP_FROM
-    loaded = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    with PARSING:
+        loaded = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     array: np.ndarray = loaded.view(np.ndarray)  # np.memmap's class would spread to results
     array.flags.writeable = False
     return array
