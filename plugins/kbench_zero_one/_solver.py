@@ -183,6 +183,7 @@ class _Interior:
             centre - self.p * above + affine.p * affine.b,
             centre - self.q * below - affine.q * affine.b,
             centre - self.lam * self.slack - affine.lam * affine.slack,
+            float(affine.u @ affine.u) * min(1.0, length) ** 2 / 2,
         )
         # the linearised ball is the ball only near u: steps are at most as long as its radius
         longest = 1.0 / max(1.0, float(np.linalg.norm(step.u)))
@@ -191,7 +192,8 @@ class _Interior:
     def _newton_system(self, above, below):
         """Linearise the conditions, eliminated down to r unknowns and lam.
 
-        Returns a function that solves them, given the changes of the three kinds of products.
+        Returns a function that solves them, given the changes of the three kinds of products and
+        the second-order term of the ball.
         """
         D = self.p / above + self.q / below
         H = _normal_matrix(self.G, self.radius**2 / D, self.lam)
@@ -202,10 +204,10 @@ class _Interior:
         r_primal = self.target - self.Gu - self.p + self.q
         r_ball = (1.0 - self.u @ self.u) / 2 - self.slack
 
-        def solve(c_above, c_below, c_ball):
+        def solve(c_above, c_below, c_ball, curvature=0.0):
             rest = r_primal - c_above / above + c_below / below
             Hg = cho_solve(H, r_dual + self.radius * (self.G.T @ (rest / D)))
-            lam = (self.u @ Hg - r_ball + c_ball / self.lam) / border
+            lam = (self.u @ Hg - r_ball + curvature + c_ball / self.lam) / border
             u = Hg - lam * Hu
             Gu = self.radius * (self.G @ u)
             b = (rest - Gu) / D

@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 from sklearn.exceptions import ConvergenceWarning
@@ -131,6 +131,9 @@ def test_optimum_agrees_with_a_trusted_solver(learner, B):
 
 
 @settings(max_examples=40, deadline=None)
+# long steps left the ball, or went in circles
+@example(m=4, d=1, rank=4, log_B=-2.796875, seed=818, loss="hinge")
+@example(m=12, d=2, rank=18, log_B=2.502749852024648, seed=435865, loss="absolute")
 @given(
     m=st.integers(2, 40),
     d=st.integers(1, 4),
@@ -144,8 +147,7 @@ def test_certificate_holds(m, d, rank, log_B, seed, loss):
     B = 10.0**log_B
     factor = pivoted_cholesky(ZeroOneKernel(), X, rank)
     target, low, high = box(y, loss)
-    # one of some hundred such problems needs 192 steps
-    found = minimise_over_ball(factor, target, low, high, B, max_iter=1000)
+    found = minimise_over_ball(factor, target, low, high, B, max_iter=30)
     assert found.converged
     # the pair is feasible, and its values are what it says
     assert np.sum(found.v**2) <= B * (1 + 1e-9)
