@@ -177,7 +177,9 @@ class Log(Quiet):
             elapsed = time.monotonic() - self._started
             left = elapsed * max(self._planned_work / self._done_work - 1, 0)
             _log(
-                f"[{self._done}/{self._n_tasks} {_clock(elapsed)}, {_clock(left)} left] "
+                # a strategy may add tasks
+                f"[{self._done}/{max(self._done, self._n_tasks)} "
+                f"{_clock(elapsed)}, {_clock(left)} left] "
                 f"{cell.cell.name}: {row.status} {write_cell(name, row.value(name))}"
             )
 
@@ -198,7 +200,7 @@ class LiveTable(Display):
         self._slots = ["waiting"] * (jobs or 0)
         self._latest: deque[PlannedCell] = deque(maxlen=self.LATEST)
         self._failures: deque[str] = deque(maxlen=5)
-        self._n_failures = self._done = 0
+        self._n_failures = self._n_tasks = self._done = 0
         self._stage = "preparing"
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -237,8 +239,10 @@ class LiveTable(Display):
         self._metric = metric
         self.notice(_plan_sentence(cells, n_tasks))
         self._stage = ""
-        work = _sum_work(cells)
-        self._progress.update(self._bar, total=work, n_tasks=n_tasks, visible=bool(n_tasks))
+        self._n_tasks = n_tasks
+        self._progress.update(
+            self._bar, total=_sum_work(cells), n_tasks=n_tasks, visible=bool(n_tasks)
+        )
 
     def on_started(self, cell: PlannedCell, split_index: int, slot: int) -> None:
         """Show the task of a slot; a cluster may get more slots."""
@@ -249,7 +253,11 @@ class LiveTable(Display):
         """Move the bar; show the cell when it is complete."""
         with self._lock:
             self._done += 1
-            self._progress.update(self._bar, advance=_estimate_work(cell), done=self._done)
+            # a strategy may add tasks
+            total = max(self._done, self._n_tasks)
+            self._progress.update(
+                self._bar, advance=_estimate_work(cell), done=self._done, n_tasks=total
+            )
             if not result.is_ok:
                 self._n_failures += 1
                 self._failures.append(_failure(cell, result))
