@@ -63,7 +63,7 @@ class Data:
     """Numbers of what inner folds keep together."""
 
     log: LogTargets | None = None
-    """How `y` became logarithms."""
+    """What maps targets to the logarithms that `y` has."""
 
     def on_scale(self, target_scale: str) -> Data:
         """Return the data with the targets on the scale of a protocol."""

@@ -99,7 +99,9 @@ class FeatureMap:
         The name in a suite file, lower case with hyphens.
     make : callable or "module:name"
         Returns an unfitted transformer; its keyword parameters are those of a
-        suite line.
+        suite line. If it has ``takes_lazy_rows = True``, ``fit`` gets training data that do
+        not fit into memory as an object with `shape`, `dtype`, ``X[start:stop]`` and
+        ``X[numbers]``, which preprocesses the rows that are taken.
     grid : mapping of str to sequence, optional
         Values to search over, for each parameter that a suite line does not
         give; a `Ref` stands for a component, such as a kernel. A

@@ -1,4 +1,4 @@
-"""Several commands in one process of their own: starting one takes most of their time."""
+"""Several commands in one further process: starting one takes most of their time."""
 
 import re
 import subprocess

@@ -32,7 +32,7 @@ def patch():
     metadata.packages_distributions = _packages_distributions
     # each command asks for those of all distributions, twice
     metadata.Distribution.entry_points = property(_entry_points)
-    # a process writes one page, the tests hundreds, each with an environment of its own
+    # a process writes one page, the tests hundreds, each with another environment
     jinja2.Environment.compile = _compile_once
 
 
