@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from kbench.kernels.arrays import Matrix, MatrixLike
+    from kbench.arrays import Matrix, MatrixLike
 
 BLOCK_VALUES = 2**20
 """Values of the blocks of rows that are not in memory."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kbench.kernels.arrays import Matrix, MatrixLike, check_rows, inverse_roots, is_positive
+from kbench.arrays import Matrix, MatrixLike, check_rows, inverse_roots, is_positive
 from kbench.parameters import check_coefficients, check_number
 
 

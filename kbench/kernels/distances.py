@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from kbench.kernels.arrays import Matrix, MatrixLike, check_rows, inverse, squared_norms
+from kbench.arrays import Matrix, MatrixLike, check_rows, inverse, squared_norms
 from kbench.kernels.base import UnitDiagonal
 from kbench.parameters import check_choice, check_number
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.kernels.arrays import Matrix, MatrixLike, check_rows, row_sums
+from kbench.arrays import Matrix, MatrixLike, check_rows, row_sums
 from kbench.kernels.base import Kernel, UnitDiagonal
 from kbench.parameters import check_number
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.kernels.arrays import (
+from kbench.arrays import (
     Matrix,
     MatrixLike,
     check_rows,
