@@ -110,6 +110,8 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
             raise ValueError("train_size and test_size are more than 1 together")
         if self.block_dtype == "float32" and self.refit_maps_in_inner_folds:
             raise ValueError('block_dtype = "float32" needs refit_maps_in_inner_folds = false')
+        if self.other_methods == "skip" and self.device == "cpu":
+            raise ValueError('other_methods = "skip" needs a device other than "cpu"')
         if self.search_method == "racing" and not self.refit_maps_in_inner_folds:
             raise ValueError('search_method = "racing" needs refit_maps_in_inner_folds = true')
         if self.inner_cv == "official" and self.cv != "official":

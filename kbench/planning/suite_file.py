@@ -158,12 +158,13 @@ def make_suite(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: 
         equal_budget=file.equal_budget or "",
     )
     problems = [*cell_problems(suite, registry), *check_map_seeds(suite, registry)]
-    threads = sorted({protocol.threads for protocol in suite.protocols})
-    if len(threads) > 1:
-        problems.append(
-            f"protocol.threads must be the same in all blocks, got {', '.join(map(str, threads))}: "
-            "times of different numbers of threads are not comparable"
-        )
+    for name, noun in (("threads", "numbers of threads"), ("device", "devices")):
+        values = sorted({getattr(protocol, name) for protocol in suite.protocols})
+        if len(values) > 1:
+            problems.append(
+                f"protocol.{name} must be the same in all blocks, got "
+                f"{', '.join(map(str, values))}: times of different {noun} are not comparable"
+            )
     if problems:
         raise SuiteError(*problems)
     return suite

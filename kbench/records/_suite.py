@@ -159,6 +159,11 @@ class Protocol:
         the split are means over them. A map without a seed is fitted once.
     threads : int, default 1
         BLAS and OpenMP threads of a task.
+    device : {"cpu", "torch-cpu", "cuda"}
+        Where embeddings are computed, and learners that are fitted from their blocks: by numpy on
+        the host, or by torch, on the CPU or on a GPU.
+    other_methods : {"host", "skip"}
+        Whether methods that cannot compute on the device are computed on the host, or left out.
     gram_error_rows : int, default 1000
         Rows of the test set from which errors of the Gram matrix are computed.
     seed : int, default 0
@@ -186,6 +191,8 @@ class Protocol:
     calibration: Literal["none", "sigmoid", "isotonic"] = "none"
     map_seeds: int = 1
     threads: int = 1
+    device: Literal["cpu", "torch-cpu", "cuda"] = "cpu"
+    other_methods: Literal["host", "skip"] = "host"
     gram_error_rows: int = 1000
     seed: int = 0
 

@@ -15,6 +15,9 @@ Json = Any
 
 JsonObject = dict[str, Json]
 
+_LATER = (("target_scale", "linear"), ("device", "cpu"), ("other_methods", "host"))
+"""Defaults of the fields that protocols have got since results were first stored."""
+
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 """`json.dumps` would make one for each value."""
 
@@ -28,10 +31,8 @@ def to_json(value: object) -> Any:
     if isinstance(value, tuple | list):
         return [to_json(item) for item in value]
     if isinstance(value, Protocol):
-        plain = {k: to_json(v) for k, v in vars(value).items()}
-        if value.target_scale == "linear":  # keys of results that were stored without this field
-            del plain["target_scale"]
-        return plain
+        # keys of results that were stored without the later fields
+        return {k: to_json(v) for k, v in vars(value).items() if (k, v) not in _LATER}
     return value
 
 

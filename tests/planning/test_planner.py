@@ -129,6 +129,8 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "inner_cv": "official",
         "refit_maps_in_inner_folds": False,
         "block_dtype": "float32",
+        "device": "cuda",
+        "other_methods": "skip",
         "search_method": "random",
         "n_candidates": 99,
         "one_standard_error": True,
