@@ -155,9 +155,8 @@ class LocalEngine:
         limits, rest = self._terms.limits, self._terms.until - time.monotonic()
         # one that begins later, because it is the first, has all of its time
         is_last = 0 < rest < limits.task_timeout_s
-        request = Request(
-            task, replace(limits, task_timeout_s=rest) if is_last else limits, self._terms.offline
-        )
+        limits = replace(limits, task_timeout_s=rest) if is_last else limits
+        request = Request(task, limits, self._terms.offline, slot=slot)
         with self._parents.using(task.plugins) as sandbox:
             answer = compute(
                 request, sandbox, self._assignments, self._host, self._jobs, self._present

@@ -20,9 +20,10 @@ from kbench.errors import DatasetError, KbenchError
 from kbench.evaluation.scores import compute_scores
 from kbench.evaluation.split_view import Assignment, assign
 from kbench.evaluation.splits import row_groups
+from kbench.execution.devices import ADDRESS_MIB
 from kbench.execution.handover import Handover
 from kbench.execution.plugins import importable
-from kbench.execution.sandbox import CallOutcome, Sandbox
+from kbench.execution.sandbox import BACKSTOP_MIB, CallOutcome, Sandbox
 from kbench.execution.warm_parents import WarmParents
 from kbench.machine import contention, snapshot
 from kbench.messages import format_memory
@@ -95,6 +96,8 @@ class Request:
     limits: Limits
     offline: bool = False
     preload: tuple[str, ...] = ()
+    slot: int = 0
+    """Number of the GPU that the task has, if its protocol has one."""
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON values, for a file or a message."""
@@ -114,6 +117,7 @@ class Request:
             Limits(**values["limits"]),
             values["offline"],
             tuple(values["preload"]),
+            values["slot"],
         )
 
 
@@ -214,6 +218,7 @@ def compute(
         "learner": to_json(cell.learner),
         "protocol": to_json(cell.protocol),
         "split": task.split_index,
+        "slot": request.slot,
     }
     started_ms, begun = now_ms(), time.monotonic()
 
@@ -232,6 +237,7 @@ def compute(
         payload,
         time_s=request.limits.task_timeout_s,
         memory_mib=request.limits.task_memory_mib,
+        address_mib=BACKSTOP_MIB if cell.protocol.device == "cpu" else ADDRESS_MIB,
         wanted=wanted,
         converse=handover,
     )

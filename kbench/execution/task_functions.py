@@ -32,6 +32,7 @@ from kbench.evaluation.search import _blocks
 from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.targets import Scale
 from kbench.execution import global_state, recording
+from kbench.execution.devices import describe_device, take_device
 from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import add_known_failures
 from kbench.execution.sandbox import processes
@@ -379,6 +380,8 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     cell = Cell(Ref(""), *sides, protocol)
     components = _registry().list_reached(*list_components(cell, _registry()))
     _record(components, inputs.task, EVALUATION)
+    if protocol.device == "cuda":
+        take_device(payload.get("slot", 0))
     visible = receive_visible(channel, payload["split"])
     n_classes = cache.describe(payload["checksum"]).n_classes
     method = Method(
@@ -391,6 +394,7 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
         reveal = partial(hand_over, channel)
         metrics, details = run_split(inputs, visible, method, protocol, reveal)
+        details = replace(details, device=describe_device(protocol.device))
     if changes := global_state.changes(before):
         plugins = os.environ.get(PLUGINS)
         changer = f"plugin {plugins}" if plugins else "a built-in component"

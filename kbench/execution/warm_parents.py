@@ -54,7 +54,11 @@ def make_preload(suite: Suite, registry: Registry) -> Preload:
         sets.setdefault(registry.list_plugins(("dataset", ref)), [])
     # parameters are checked with all plugins at once
     sets.setdefault(_union(sets), [])
-    return {plugins: _preload(plugins, pairs, registry) for plugins, pairs in sets.items()}
+    of_devices = ("array_api_compat.torch",) if suite.protocols[0].device != "cpu" else ()
+    return {
+        plugins: (*of_devices, *_preload(plugins, pairs, registry))
+        for plugins, pairs in sets.items()
+    }
 
 
 def variables_of_sources(registry: Registry) -> Preload:

@@ -175,13 +175,12 @@ class Options:
                 f"time, got {self.jobs}"
             )
 
-    def resolve_jobs(self, suite: Suite) -> Options:
-        """Return the options with the number of tasks at a time on this machine."""
-        if self.jobs is not None:
-            return self
+    def resolve_jobs(self, suite: Suite, most: int | None = None) -> Options:
+        """Return the options with the number of tasks at a time on this machine, `most` at most."""
         threads = max(protocol.threads for protocol in suite.protocols)
         jobs = 1 if self.exclusive else max(1, machine.physical_cores() // threads)
-        return replace(self, jobs=jobs)
+        jobs = self.jobs or jobs
+        return replace(self, jobs=jobs if most is None else min(jobs, most))
 
     @property
     def exclusive(self) -> bool:

@@ -134,7 +134,8 @@ class Details(AsJson):
     is empty if they are. `search_seconds` has the wall clock of each candidate of `search`.
     `work_s` is the wall clock of all that computes a reported number: search, refit with its
     repeats and further seeds, default candidate, calibration and metrics of the model; the
-    untimed pass, processes, data and the hand-over are not in it.
+    untimed pass, processes, data and the hand-over are not in it. `device` describes that of
+    the protocol, with the versions of its libraries; it is empty for the host.
     """
 
     chosen: Mapping[str, Any] = field(default_factory=dict)
@@ -145,6 +146,7 @@ class Details(AsJson):
     contention: Sequence[str] = ()
     search_seconds: Sequence[float] = field(default=(), compare=False)
     work_s: float = field(default=0.0, compare=False)
+    device: str = field(default="", compare=False)
     map_details: Mapping[str, Any] = field(default_factory=dict)
     by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
 

@@ -48,6 +48,8 @@ def _notes(results: Iterable[Result], name: str) -> Iterator[str]:
     """Yield the notes of splits, and where a metric is not finite."""
     for result in results:
         yield from result.details.notes
+        if result.details.device:
+            yield f"computed on {result.details.device}"
         if not math.isfinite(result.metrics.get(name, 0.0)):
             yield f"{name} is not finite on split {result.split}, and has no mean"
 

@@ -219,6 +219,7 @@ class SharedDetails(Line):
     contention: list[str] = []
     search_seconds: list[NonNegativeFloat] = []
     work_s: NonNegativeFloat = 0.0
+    device: str = ""
     map_details: JsonObject = {}
     by_seed: dict[str, list[float]] = {}
 

@@ -10,6 +10,7 @@ Whatever a task does (hang, crash, exhaust memory, leave processes behind), the
 client gets a `CallOutcome` and the other tasks continue.
 """
 
+from kbench.execution.sandbox.child import BACKSTOP_MIB
 from kbench.execution.sandbox.client import CallOutcome, Sandbox
 
-__all__ = ["CallOutcome", "Sandbox"]
+__all__ = ["BACKSTOP_MIB", "CallOutcome", "Sandbox"]

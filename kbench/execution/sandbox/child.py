@@ -48,7 +48,7 @@ def run(
         task, pipe = os.getpid(), os.fstat(result)
         _isolate(supervisor, output)
         start = processes.memory(task)
-        _limit(start.size, terms["time_s"], terms["memory_mib"])
+        _limit(start.size, terms["time_s"], terms["memory_mib"], terms["address_mib"])
         first = {"size": start.size, "resident": start.resident, "files": start.files}
         _write(result, wire.pack(first))
         recording.report_to(partial(_report, result))
@@ -125,7 +125,7 @@ def _isolate(supervisor: int, output: int) -> None:
 _DECADES_S = 1e9
 
 
-def _limit(size: int, time_s: float | None, memory_mib: float | None) -> None:
+def _limit(size: int, time_s: float | None, memory_mib: float | None, address_mib: float) -> None:
     _lower(resource.RLIMIT_CORE, 0, 0)
     # the kernel counts nanoseconds: a limit of centuries would end a process at once
     if time_s is not None and time_s < _DECADES_S:
@@ -133,7 +133,7 @@ def _limit(size: int, time_s: float | None, memory_mib: float | None) -> None:
         seconds = math.ceil(time_s) * (os.cpu_count() or 1) + 2
         _lower(resource.RLIMIT_CPU, seconds, seconds + 2)
     if memory_mib is not None and processes.LINUX:
-        bound = size + int((memory_mib + BACKSTOP_MIB) * processes.MIB)
+        bound = size + int((memory_mib + address_mib) * processes.MIB)
         # the reserve above the soft limit is needed to report that it was hit
         _lower(resource.RLIMIT_AS, bound, bound + 256 * processes.MIB)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kbench.execution.sandbox import wire
-from kbench.execution.sandbox.child import is_trusted
+from kbench.execution.sandbox.child import BACKSTOP_MIB, is_trusted
 from kbench.execution.sandbox.warm_process import (
     TICK_S,
     HungError,
@@ -105,6 +105,7 @@ class Sandbox:
         *,
         time_s: float | None = None,
         memory_mib: float | None = None,
+        address_mib: float = BACKSTOP_MIB,
         wanted: Callable[[], bool] | None = None,
         converse: Converse | None = None,
     ) -> CallOutcome:
@@ -112,7 +113,8 @@ class Sandbox:
 
         The payload and the returned value travel as JSON. `memory_mib` bounds the resident memory
         of the process and its descendants beyond that at the start, in units of 2**20 bytes; a
-        failure at 90 % of it or more has status "out_of_memory". Infinity means no limit. Once
+        failure at 90 % of it or more has status "out_of_memory". Infinity means no limit. It
+        may map `address_mib` more than that: drivers of GPUs map all of their memory. Once
         `wanted`, which is called every half second, returns False, the task is killed, with the
         status "crashed". `converse` is called with a socket in another thread, once for each
         attempt, and must return once the other end, which the function gets as well, is closed.
@@ -129,6 +131,7 @@ class Sandbox:
             if limit is not None and not limit > 0:
                 raise ValueError(f"{key} must be a number > 0, or None, got {limit!r}")
         limits = {"time_s": _finite(time_s), "memory_mib": _finite(memory_mib)}
+        limits["address_mib"] = address_mib
         message = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
         request = _Request(message, limits["time_s"], wanted, converse)
 

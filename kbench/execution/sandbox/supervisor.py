@@ -51,6 +51,7 @@ class Call:
         self.received = bytearray()
         self.time_s: float | None = None
         self.memory_mib: float | None = None
+        self.address_mib: float = child.BACKSTOP_MIB
         self.channel: int | None = None  # for the task to talk with its client
         self.pid = 0
         self.started = 0.0
@@ -141,7 +142,7 @@ class Call:
             return ""
         for label, used, limit in (
             ("resident memory", self.peak_resident, self.memory_mib),
-            ("address space", self.peak_size, self.memory_mib + child.BACKSTOP_MIB),
+            ("address space", self.peak_size, self.memory_mib + self.address_mib),
         ):
             if used >= NEAR_LIMIT * limit * processes.MIB:
                 return f"{label}: {used / processes.MIB:.0f} MiB of {limit:.0f} MiB"
@@ -241,7 +242,7 @@ class Supervisor:
 
     def _probe(self, name: str, probe_s: float) -> bool:
         call, function = Call(None), "kbench.execution.sandbox.child:probe"
-        terms = {"function": function, "time_s": probe_s, "memory_mib": None}
+        terms = {"function": function, "time_s": probe_s, "memory_mib": None, "address_mib": 0.0}
         self._launch(call, terms, json.dumps(name).encode())
         while not call.reply:
             if not self._alive():
@@ -286,6 +287,7 @@ class Supervisor:
     def _launch(self, call: Call, terms: wire.Header, payload: bytes) -> None:
         """Fork the task of a call; `terms` are its function and its limits."""
         call.time_s, call.memory_mib = terms["time_s"], terms["memory_mib"]
+        call.address_mib = terms["address_mib"]
         call.started = time.monotonic()
         try:
             output, output_end = os.pipe()
