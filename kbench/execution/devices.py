@@ -42,10 +42,16 @@ def count_slots(device: str) -> int | None:
     return count
 
 
-def take_device(slot: int) -> None:
-    """Let this process see one GPU only, that of a slot; torch must not have used one before."""
+def take_device(slot: int, memory_mib: float) -> None:
+    """Let this process see one GPU only, that of a slot, and use so much of its memory.
+
+    Torch must not have used one in this process before.
+    """
     visible = [name for name in os.environ.get(VISIBLE, "").split(",") if name]
     os.environ[VISIBLE] = visible[slot % len(visible)] if visible else str(slot)
+    cuda = importlib.import_module("torch").cuda
+    share = memory_mib * 2**20 / cuda.get_device_properties(0).total_memory
+    cuda.set_per_process_memory_fraction(min(1.0, share))
 
 
 def describe_device(device: str) -> str:

@@ -219,6 +219,7 @@ def compute(
         "protocol": to_json(cell.protocol),
         "split": task.split_index,
         "slot": request.slot,
+        "memory_mib": request.limits.task_memory_mib,
     }
     started_ms, begun = now_ms(), time.monotonic()
 

@@ -381,7 +381,7 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     components = _registry().list_reached(*list_components(cell, _registry()))
     _record(components, inputs.task, EVALUATION)
     if protocol.device == "cuda":
-        take_device(payload.get("slot", 0))
+        take_device(payload["slot"], payload["memory_mib"])
     visible = receive_visible(channel, payload["split"])
     n_classes = cache.describe(payload["checksum"]).n_classes
     method = Method(

@@ -233,7 +233,7 @@ class Limits:
     task_timeout_s : float, default 300
         Wall-clock seconds of one task.
     task_memory_mib : float, default 4096
-        MiB (2**20 bytes) that one task may use beyond its start.
+        MiB (2**20 bytes) that one task may use beyond its start, and on a GPU.
     """
 
     n_splits: int | None = None

@@ -64,8 +64,14 @@ def test_slot_sees_one_gpu(monkeypatch, visible, slot, taken):
     if visible is not None:
         monkeypatch.setenv(devices.VISIBLE, visible)
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    take_device(slot)
+    fake_torch(monkeypatch, 2)
+    cuda, shares = sys.modules["torch"].cuda, []
+    cuda.get_device_properties = lambda number: SimpleNamespace(total_memory=2**33)
+    cuda.set_per_process_memory_fraction = shares.append
+    take_device(slot, 4096.0)
     assert os.environ[devices.VISIBLE] == taken
+    take_device(slot, 16384.0)
+    assert shares == [0.5, 1.0]
 
 
 def test_device_is_described_with_its_libraries(monkeypatch):
