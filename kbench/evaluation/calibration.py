@@ -1,32 +1,47 @@
-"""Probabilities from decision values, by a calibration fitted on the training set.
+"""Probabilities and labels from scores, by a calibration and a threshold of the training set.
 
-The decision values that the calibration is fitted on are out of fold: the learner of
+The scores that both are fitted on are out of fold: the learner of
 each inner fold has not seen the rows that it scores. One calibration is then applied to
 the decision values of the final fit, as in scikit-learn's
-``CalibratedClassifierCV(ensemble=False)``. Labels are not changed.
+``CalibratedClassifierCV(ensemble=False)``, which does not change labels.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
 
 from kbench.estimators import DecisionValues
-from kbench.evaluation.checked_predictions import Predictions, validate_decision
+from kbench.evaluation.checked_predictions import (
+    FittedLearner,
+    Predictions,
+    predict_all,
+    validate_decision,
+)
 from kbench.evaluation.embedding import Fitting
+from kbench.evaluation.lazy_rows import Matrix
+from kbench.evaluation.metrics import COMPUTE
+from kbench.evaluation.metrics._classification import scores_of_classes
 from kbench.evaluation.search._blocks import select_shared
 from kbench.evaluation.search._folds import Select, embed_fold, inner_folds
 from kbench.evaluation.specs import Candidate
 from kbench.evaluation.splits import Fold, rare_classes
+from kbench.evaluation.targets import Truth
 from kbench.records import Protocol
 
 _SHOWN = 5
 """Classes that a note lists."""
+
+MIN_ROWS = 50
+"""Minimum number of training rows of the rarer class from which a threshold is optimised."""
+
+N_THRESHOLDS = 200
+"""Maximum number of thresholds that are compared."""
 
 
 @dataclass(frozen=True)
@@ -50,16 +65,21 @@ def calibrate(fitting: Fitting, candidate: Candidate, predictions: Predictions) 
         return Calibration(predictions.probabilities)
     y, protocol = fitting.data.y, fitting.protocol
     classes, decision = np.unique(y), predictions.decision
-    if decision is None:
-        return _leave_out("the learner has neither probabilities nor decision values")
-    if problem := _problem(decision, len(classes)):
-        return _leave_out(problem)
+    if decision is None or (problem := _problem(decision, len(classes))):
+        missing = "the learner has neither probabilities nor decision values"
+        return _leave_out(missing if decision is None else problem)
     start, cpu_start = time.perf_counter(), time.process_time()
     folds = inner_folds(fitting)
     if alone := [k for k in classes if any(k not in y[train] for train, _ in folds)]:
         return _leave_out(f"all training rows of {_format_classes(alone)} are in one inner fold")
+    name = fitting.learner.label
+
+    def score(learner: FittedLearner, Z: Matrix) -> np.ndarray:
+        values = validate_decision(learner.decision_function(Z), Z.shape[0], name)
+        return values.reshape(len(values), -1)
+
     with warnings.catch_warnings(action="ignore"):
-        values, converged = _out_of_fold(fitting, folds, candidate)
+        values, converged = _out_of_fold(fitting, folds, candidate, score)
         model = _fit_calibration(values, fitting)
         probabilities = model.predict_proba(decision.reshape(len(decision), -1))
     metrics = {
@@ -71,27 +91,73 @@ def calibrate(fitting: Fitting, candidate: Candidate, predictions: Predictions) 
 
 
 def _out_of_fold(
-    fitting: Fitting, folds: Sequence[Fold], candidate: Candidate
+    fitting: Fitting,
+    folds: Sequence[Fold],
+    candidate: Candidate,
+    score: Callable[[FittedLearner, Matrix], np.ndarray],
 ) -> tuple[np.ndarray, list[bool]]:
     """Fit a candidate on each inner fold, with the seeds of the search.
 
-    Return decision values of all training rows, and which of the fits converged.
+    Return the scores of all training rows, and which of the fits converged.
     """
     values: list[np.ndarray] = []
     converged = []
-    candidates, name = [candidate], fitting.learner.label
+    candidates = [candidate]
     select: Select = lambda _, fold: embed_fold(fitting, candidates, fold)  # noqa: E731
     if fitting.shares_map:
         _, select = select_shared(fitting, candidates, folds)
     for number, fold in enumerate(folds):
         embedded = select(number, fold)
         ((fitted, has_converged),) = embedded.fit(candidates)
-        for Z in embedded.embed_test_rows():
-            decision = validate_decision(fitted.decision_function(Z), Z.shape[0], name)
-            values.append(decision.reshape(len(decision), -1))
+        values += [score(fitted, Z) for Z in embedded.embed_test_rows()]
         converged.append(has_converged and embedded.converged)
     order = np.argsort(np.concatenate([test for _, test in folds]))
     return np.concatenate(values)[order], converged
+
+
+def find_threshold(fitting: Fitting, candidate: Candidate) -> tuple[float | None, list[str]]:
+    """Return the score from which the second of two classes is predicted, and notes.
+
+    It has the best `threshold_metric` on out-of-fold scores of the training set. With fewer than
+    `MIN_ROWS` rows of a class, it is the score that leaves the classes their frequencies. It is
+    None if the protocol names no metric, or if the scores do not rank the rows.
+    """
+    data, name = fitting.data, fitting.protocol.threshold_metric
+    classes, counts = np.unique(data.y, return_counts=True)
+    folds = inner_folds(fitting) if name != "none" and len(classes) == 2 else []
+    if not folds or any(len(np.unique(data.y[train])) < 2 for train, _ in folds):
+        return None, []
+
+    def score(learner: FittedLearner, Z: Matrix) -> np.ndarray:
+        found = scores_of_classes(classes, predict_all(learner, Z, np.empty(0), data.task))
+        return np.zeros(Z.shape[0]) if found is None else found[:, 1]
+
+    with warnings.catch_warnings(action="ignore"):
+        scores, converged = _out_of_fold(fitting, folds, candidate, score)
+    notes = _not_converged(converged, "threshold")
+    if scores.min() == scores.max():
+        return None, notes
+    thresholds = np.quantile(scores, [counts[0] / counts.sum()])
+    if counts.min() >= MIN_ROWS:  # the best one lies at a row of the rarer class
+        of_rarer = scores[data.y == classes[counts.argmin()]]
+        thresholds = np.unique(np.quantile(of_rarer, np.linspace(0, 1, N_THRESHOLDS)))
+    truth = Truth(data.y, data.task, classes, weight=data.weight)
+    labels = (classes[(scores >= each).astype(int)] for each in thresholds)
+    values = [COMPUTE[name](truth, Predictions(each)) for each in labels]
+    return float(thresholds[int(np.argmax(values))]), notes
+
+
+def decide(
+    fitting: Fitting, candidate: Candidate, predictions: Predictions
+) -> tuple[Fitting, Predictions, list[str]]:
+    """Return predictions with the labels that a threshold decides, and notes."""
+    threshold, notes = find_threshold(fitting, candidate)
+    classes = np.unique(fitting.data.y)
+    scores = scores_of_classes(classes, predictions)
+    if threshold is not None and scores is not None:
+        labels = classes[(scores[:, 1] >= threshold).astype(int)]
+        predictions = replace(predictions, predicted=labels)
+    return fitting, predictions, notes
 
 
 def _fit_calibration(values: np.ndarray, fitting: Fitting) -> CalibratedClassifierCV:
@@ -123,10 +189,12 @@ def _notes(y: np.ndarray, converged: list[bool], protocol: Protocol) -> list[str
     if rare := rare_classes(y, protocol.inner_folds):
         n = protocol.inner_folds
         notes.append(f"calibrated with fewer than {n} training rows of {_format_classes(rare)}")
-    if not all(converged):
-        failed = len(converged) - sum(converged)
-        notes.append(f"{failed} of {len(converged)} fits of the calibration did not converge")
-    return notes
+    return notes + _not_converged(converged, "calibration")
+
+
+def _not_converged(converged: list[bool], what: str) -> list[str]:
+    failed = len(converged) - sum(converged)
+    return [f"{failed} of {len(converged)} fits of the {what} did not converge"] if failed else []
 
 
 def _format_classes(classes: list[int]) -> str:

@@ -206,12 +206,25 @@ def _add_default(split: _Split) -> None:
 
 
 def _add_calibration(split: _Split) -> None:
-    """Replace probabilities by those of a calibration, which the default has not."""
-    if split.fitting.protocol.calibration == "none":
+    """Replace labels and probabilities by those of a threshold and of a calibration.
+
+    The default has neither. The fits of the threshold are part of the search.
+    """
+    protocol = split.fitting.protocol
+    if protocol.calibration == protocol.threshold_metric == "none":
         return
     # loads a module of scikit-learn that other protocols do not need
-    from kbench.evaluation.calibration import calibrate
+    from kbench.evaluation.calibration import calibrate, decide
 
+    if protocol.threshold_metric != "none":
+        with (clock := Stopwatch()):
+            decided = [decide(each, split.searched.best, values) for each, values in split.chosen]
+        split.chosen = [(each, values) for each, values, _ in decided]
+        split.notes += decided[0][2]
+        split.metrics["search_time_s"] += clock.wall
+        split.metrics["search_time_cpu_s"] += clock.cpu
+    if protocol.calibration == "none":
+        return
     split.default = [replace(values, probabilities=None) for values in split.default]
     calibrations = [calibrate(each, split.searched.best, values) for each, values in split.chosen]
     split.chosen = [
@@ -317,9 +330,9 @@ def _map_details(fitted: FittedMap, name: str) -> dict[str, Any]:
 
 def _select_arguments(metrics: MetricFunction, available: dict[str, object]) -> dict[str, object]:
     """Return the available arguments that `metrics` takes by keyword only."""
-    parameters = inspect.signature(metrics).parameters.values()
-    names = {parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY}
-    return {name: value for name, value in available.items() if name in names}
+    taken = inspect.signature(metrics).parameters
+    only = inspect.Parameter.KEYWORD_ONLY
+    return {k: value for k, value in available.items() if k in taken and taken[k].kind is only}
 
 
 def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, Matrix | Rows]:

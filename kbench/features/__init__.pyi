@@ -35,6 +35,7 @@ from kbench.cli.echo import echo, put_flags
 from kbench.cli.printing import write_file as write_output
 from kbench.errors import FeatureError, KbenchError, SuiteError
 from kbench.evaluation.block_fits import Sample
+from kbench.evaluation.calibration import find_threshold
 from kbench.evaluation.checked_predictions import (
     Predictions,
     check_embedding,
@@ -523,6 +524,7 @@ __all__ = [
     "find_row_task",
     "find_shared_splits",
     "find_source",
+    "find_threshold",
     "find_unit",
     "first_sentence",
     "fit_in_memory",

@@ -80,14 +80,14 @@ def _too_small(suite: Suite, datasets: Facts) -> list[str]:
 
 
 def protocol_problem(protocol: Protocol, task: TaskType) -> str | None:
-    """Return why calibration or target scale do not go with a task; None if they do."""
-    named, other = ("target_scale", "regression")
+    """Return which setting does not go with a task; None if all do."""
+    names, other = ["target_scale"], "regression"
     if task == "regression":
-        named, other = ("calibration", "classification")
-    value = getattr(protocol, named)
-    if value == getattr(Protocol(), named):
-        return None
-    return f'{named} = "{value}" in [protocol] is for {other}, not for {task}'
+        names, other = ["calibration", "threshold_metric"], "classification"
+    for name in names:
+        if (value := getattr(protocol, name)) != getattr(Protocol(), name):
+            return f'{name} = "{value}" in [protocol] is for {other}, not for {task}'
+    return None
 
 
 def search_problem(protocol: Protocol, task: TaskType, registry: Registry) -> str | None:

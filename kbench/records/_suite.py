@@ -148,6 +148,9 @@ class Protocol:
     search_metric : str, optional
         Metric that the search optimises, in its direction; by default the accuracy,
         and for regression the root mean squared error.
+    threshold_metric : {"none", "f1_macro", "mcc"}, default "none"
+        Metric that the decision threshold of two classes optimises, on out-of-fold scores of the
+        training set. With fewer than 50 rows of a class it keeps the frequencies of the classes.
     search_timeout_s : float, optional
         Wall-clock seconds after which the search of a split takes the best so
         far, at least one. Accuracies then depend on the machine.
@@ -187,6 +190,7 @@ class Protocol:
     n_candidates: int = 12
     one_standard_error: bool = False
     search_metric: str | None = None
+    threshold_metric: Literal["none", "f1_macro", "mcc"] = "none"
     search_timeout_s: float | None = None
     calibration: Literal["none", "sigmoid", "isotonic"] = "none"
     map_seeds: int = 1

@@ -15,7 +15,10 @@ Json = Any
 
 JsonObject = dict[str, Json]
 
-_LATER = (("target_scale", "linear"), ("device", "cpu"), ("other_methods", "host"))
+_LATER = (
+    *(("target_scale", "linear"), ("threshold_metric", "none")),
+    *(("device", "cpu"), ("other_methods", "host")),
+)
 """Defaults of the fields that protocols have got since results were first stored."""
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

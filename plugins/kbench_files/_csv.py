@@ -10,7 +10,7 @@ import itertools
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,8 @@ OPTIONS: dict[str, object] = {
 
 RAGGED = 10
 """Rows with too few or too many values that a message lists."""
+
+Columns: TypeAlias = "dict[str, pandas.Series]"
 
 NUMBERS = {"int64", "float64"}
 """Types of numbers of which a column is float64 where blocks differ."""
@@ -107,17 +109,18 @@ class CsvRows:
         self._types: dict[str, object] = {}
         self._whole: dict[str, pandas.Series] = {}
         self._as_text: set[str] = set()  # numbers that pandas does not parse as they are
-        self._only: Any = None  # the frame, where there is one block
+        self._only: Columns | None = None  # where there is one block
 
     def scan(self, scans: Mapping[str, Scan]) -> int:
         """Infer the types of all columns, look at those in `scans`, and count the rows."""
         kinds: dict[str, set[str]] = {name: set() for name in self.names}
         n_rows = n_blocks = 0
         ends_early = False
-        for frame in self._read(self.names):
-            ends_early = ends_early or bool(frame[self.names[-1]].isna().any())
-            self._only = None if n_blocks else frame
-            for name, series in frame.items():
+        for columns in self._read(self.names):
+            last = columns[self.names[-1]]
+            ends_early = ends_early or bool(last.isna().any())
+            self._only = None if n_blocks else columns
+            for name, series in columns.items():
                 kind = _kind(series)
                 if name in scans:
                     if kind == "text" and "text" not in kinds[name]:
@@ -126,7 +129,7 @@ class CsvRows:
                     if scans[name].wants(series):
                         scans[name].add(series)
                 kinds[name].add(kind)
-            n_rows += len(frame)
+            n_rows += len(last)
             n_blocks += 1
         if ends_early:  # pandas fills rows that are too short
             self._refuse_ragged()
@@ -137,7 +140,7 @@ class CsvRows:
             self._scan_again({n: scans[n] for n in scans if n in large or not _agree(kinds[n])})
             seen = {**self._types, **{name: s.dtype for name, s in self._whole.items()}}
         else:
-            seen = {name: self._only[name].dtype for name in self.names} if n_rows else {}
+            seen = {name: series.dtype for name, series in (self._only or {}).items()}
         self._numeric = [
             name
             for name, kind in seen.items()
@@ -169,15 +172,15 @@ class CsvRows:
         dtypes = {name: kind for name, kind in types.items() if kind is not None}
         start = 0
         # a pass over all lines is needed for the number of rows of a block only
-        for frame in self._read(list(types) or self.names[:1], dtypes):
-            rows = slice(start, start + len(frame))
+        for columns in self._read(list(types) or self.names[:1], dtypes):
+            rows = slice(start, start + len(next(iter(columns.values()))))
             whole = {n: s.iloc[rows] for n, s in self._whole.items() if n in names}
-            yield {**{name: frame[name] for name in types}, **whole}
+            yield {**{name: columns[name] for name in types}, **whole}
             start = rows.stop
 
     def _read(
         self, names: Sequence[str], types: Mapping[str, object] | None = None
-    ) -> Iterator[Any]:
+    ) -> Iterator[Columns]:
         import pandas
 
         reading: dict[str, object] = {}
@@ -194,12 +197,12 @@ class CsvRows:
                         frame = next(blocks, None)
                     if frame is None:
                         return
-                    frame, numbers = _clean_names(frame, self._dialect, converted)
+                    columns, numbers = _clean_names(frame, self._dialect, converted)
                     if types is None:
                         self._as_text |= numbers
                     for name in converted or ():
-                        frame[name] = frame[name].astype(np.float64)
-                    yield frame
+                        columns[name] = columns[name].astype(np.float64)
+                    yield columns
 
     def _type(self, kinds: set[str]) -> Any:
         """Return the type of a column in the whole file; None where all blocks have it."""
@@ -317,17 +320,18 @@ def _options(dialect: Dialect) -> dict[str, object]:
 
 def _clean_names(
     frame: pandas.DataFrame, dialect: Dialect, converted: set[str] | None = None
-) -> tuple[Any, set[str]]:
+) -> tuple[Columns, set[str]]:
     """Strip texts; make numbers of texts that are numbers then or have marks of thousands.
 
-    Only columns in `converted` are made numbers, or all that can be. Returned are their
-    names too.
+    Returned are the columns of the frame, once: it makes a series each time. Only columns in
+    `converted` are made numbers, or all that can be; their names are returned too.
     """
     import pandas
 
     missing = {*MISSING, *dialect.na_values}
     numbers = set()
-    for name, series in list(frame.items()):
+    columns: Columns = dict(frame.items())
+    for name, series in columns.items():
         if _is_plain(series.dtype) or is_numeric(series.dtype):
             continue
         if pandas.api.types.infer_dtype(series) != "string":
@@ -336,16 +340,16 @@ def _clean_names(
         cells = cells.mask(cells.isin(missing))
         is_changed = not cells.equals(series)
         if is_changed:
-            frame[name] = cells
+            columns[name] = cells
         if converted is not None and name not in converted:
             continue
         present = cells.dropna()
         asked = is_changed or bool(dialect.thousands) or converted is not None
         if asked and len(present) and present.str.fullmatch(dialect.number).all():
             plain = dialect.plain(cells) if dialect.thousands or dialect.decimal != "." else cells
-            frame[name] = pandas.to_numeric(plain)
+            columns[name] = pandas.to_numeric(plain)
             numbers.add(name)
-    return frame, numbers
+    return columns, numbers
 
 
 def _is_plain(dtype: object) -> bool:

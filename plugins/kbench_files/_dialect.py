@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 from kbench import DatasetError
 from kbench.messages import list_some, option
 from kbench.tables.texts import BLANKS, MISSING, build_sign_pattern, build_translation
-from kbench_files._layout import SEP, Layout, Row, find_layout, survey
+from kbench_files._layout import SEP, Layout, Row, find_layout, survey_lines
 from kbench_files._reading import open_bounded
 
 if TYPE_CHECKING:
@@ -91,6 +91,10 @@ class Dialect:
         """Pattern of the numbers, with groups of exactly three digits."""
         return build_sign_pattern(self.decimal, self.thousands)
 
+    def read(self, lines: Iterable[str]) -> Any:
+        """Return the rows of lines, as the standard library reads them."""
+        return csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True)
+
     def plain(self, series: pandas.Series) -> pandas.Series:
         """Return strings that are numbers of this dialect as Python writes them."""
         return series.str.translate(build_translation(self.decimal, self.thousands))
@@ -147,7 +151,7 @@ def lay_out(file: Path, label: str, dialect: Dialect) -> Layout:
     """Find the table in a file; errors in the file are left to its reader."""
     try:
         with open_bounded(file, label, dialect.delimiter, dialect.encoding) as opened:
-            known = survey(parse(opened, dialect))
+            known = survey_lines(decode(opened, dialect), dialect.read)
     except (csv.Error, UnicodeError, EOFError, OSError, zlib.error, lzma.LZMAError):
         known = ([], [], 0)
     try:
@@ -158,11 +162,15 @@ def lay_out(file: Path, label: str, dialect: Dialect) -> Layout:
 
 def parse(stream: IO[bytes], dialect: Dialect, errors: str = "strict") -> Any:
     """Return the rows of an open file, as the standard library reads them."""
+    return dialect.read(decode(stream, dialect, errors))
+
+
+def decode(stream: IO[bytes], dialect: Dialect, errors: str = "strict") -> io.TextIOWrapper:
+    """Return the text of an open file."""
     encoding = dialect.encoding
     if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
         encoding = "utf-8-sig"  # pandas leaves a byte order mark out
-    text = io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="")
-    return csv.reader(text, delimiter=dialect.delimiter, skipinitialspace=True)
+    return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="")
 
 
 def _sentence(dialect: Dialect, has_bom: bool) -> str:
@@ -238,7 +246,7 @@ def not_encoded(error: UnicodeDecodeError, label: str) -> str:
 
 def _rows(data: str, delimiter: str) -> Iterator[list[str]]:
     """Yield the rows of a sample."""
-    reader = csv.reader(io.StringIO(data, newline=""), delimiter=delimiter, skipinitialspace=True)
+    reader = Dialect(delimiter).read(io.StringIO(data, newline=""))
     with contextlib.suppress(csv.Error):  # a cut or huge value: what was read suffices
         for number, row in enumerate(reader):
             if number > SAMPLE_ROWS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -64,7 +64,7 @@ def encode(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Dat
     nominal = {*roles.categorical, *roles.target_encode}
     dates = {n: c for n, c in dates.items() if n not in left_out | nominal}
     units = {n: c for n, c in units.items() if n not in (*drop, *roles.categorical, *dates)}
-    features = [name for name in rows.names if name not in left_out]
+    features = {name: None for name in rows.names if name not in left_out}
     scans: dict[str, ColumnScan] = {}
     for name in rows.names:
         if name in (target, weight):
@@ -76,7 +76,7 @@ def encode(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Dat
     if not n_rows:
         raise DatasetError(f"{label}: it has no rows")
     numeric = {name: dtype for name, dtype in rows.numeric().items() if name not in nominal}
-    typed = [name for name in features if name in numeric and name in scans]
+    typed = {name for name in features if name in numeric and name in scans}
     _refuse_empty(
         label, [n for n in features if n in scans and n not in typed and not scans[n].has_values]
     )
@@ -117,7 +117,7 @@ def _refuse_empty(label: str, empty: Sequence[str]) -> None:
 
 
 def _encoded_blocks(
-    rows: TableRows, encoder: TableEncoder, typed: Sequence[str], _: Sequence[str]
+    rows: TableRows, encoder: TableEncoder, typed: Set[str], _: Sequence[str]
 ) -> Iterator[list[np.ndarray]]:
     """Yield numbers and codes of categories of the columns of an encoder."""
     converters, categories_by_name = encoder.converters(), dict(encoder.columns)

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
+from typing import Any, TypeAlias
 
 from kbench.messages import list_some, option, plural
 from kbench.tables.texts import MISSING
 
 Row = Sequence[object]
 Numbered = tuple[int, Row]
+Read: TypeAlias = Callable[[Iterable[Any]], Iterator[Row]]
+"""Parses lines of a file."""
 
 HEAD, TAIL = 60_000, 12_000
 """Cells at the beginning and at the end of a file in which the table is looked for."""
@@ -91,17 +94,31 @@ class Layout:
             yield [row[place] for place in self.places]
 
 
-def survey(rows: Iterable[Row]) -> tuple[list[Row], list[Row], int]:
-    """Return the first and the last rows of a file, and the number of all rows."""
+def survey_lines(lines: Iterator[str], read: Read) -> tuple[list[Row], list[Row], int]:
+    """Return what `survey` does of lines; only the first and the last ones are parsed."""
+    # a quoted value may go on in the next lines
+    rows = (line if '"' not in line else next(read(chain([line], lines))) for line in lines)
+    return survey(rows, read)
+
+
+def survey(rows: Iterable[Row], read: Read = iter) -> tuple[list[Row], list[Row], int]:
+    """Return the first and the last rows of a file, and the number of all rows.
+
+    Rows that are strings are parsed by `read`.
+    """
+
+    def parse(row: Row) -> Row:
+        return next(read([row])) if isinstance(row, str) else row
+
     head: list[Row] = []
     n_cells, numbered = 0, enumerate(rows, 1)
     for _, row in numbered:
-        head.append(row)
-        n_cells += max(1, len(row))
+        head.append(parse(row))
+        n_cells += max(1, len(head[-1]))
         if n_cells > HEAD and len(head) >= 20:
             break
     tail = deque(numbered, maxlen=max(20, TAIL * len(head) // max(n_cells, 1)))
-    return head, [row for _, row in tail], tail[-1][0] if tail else len(head)
+    return head, [parse(row) for _, row in tail], tail[-1][0] if tail else len(head)
 
 
 def find_layout(
@@ -190,7 +207,12 @@ def _is_filled(cell: object) -> bool:
 
 def _filled(row: Row) -> set[int]:
     """Return the places of the cells that have a value."""
-    return {place for place, cell in enumerate(row) if _is_filled(cell)}
+    # texts first, without a call for each: rows may have thousands of cells
+    return {
+        place
+        for place, cell in enumerate(row)
+        if (cell.strip() if isinstance(cell, str) else _is_filled(cell))
+    }
 
 
 def _texts(row: Row) -> list[str]:

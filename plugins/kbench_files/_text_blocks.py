@@ -8,13 +8,13 @@ import csv
 import gzip
 import io
 import lzma
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from kbench.messages import option
-from kbench_files._layout import SEP, find_layout, survey
+from kbench_files._layout import SEP, find_layout, survey_lines
 
 BLOCK = 20_000
 """Rows of a block."""
@@ -30,7 +30,8 @@ class TextBlocks:
 
     The table is found in the file as `kbench_files._layout` finds it, and a first line ``sep=;``
     names the delimiter. Where the names are in the first row, or `header_row` is given, all rows
-    with a cell for each name are read. ValueError names the error in the file and its line.
+    with a cell for each name are read; with `keep_totals`, rows of totals are read everywhere.
+    ValueError names the error in the file and its line.
 
     Attributes
     ----------
@@ -44,6 +45,7 @@ class TextBlocks:
         delimiter: str = ",",
         encoding: str = "utf-8",
         header_row: str = "",
+        keep_totals: bool = False,
         n_rows: int = BLOCK,
     ) -> None:
         self._path, self._delimiter, self._n_rows = path, delimiter, n_rows
@@ -52,8 +54,9 @@ class TextBlocks:
         with self._open() as stream:
             sign = SEP.fullmatch(stream.readline(20).strip())
         self._delimiter = sign[1] if sign and sign[1] else delimiter
-        with self._rows() as rows:
-            self._layout = find_layout(*survey(rows), header_row, keeps_rows=True)
+        with self._open() as stream:
+            known = survey_lines(_lines(stream), self._read)
+        self._layout = find_layout(*known, header_row, True, keep_totals)
         self.notices, names = self._layout.notices, self._layout.names
         if not names:
             raise ValueError(f"file {str(path)!r} is empty")
@@ -96,7 +99,10 @@ class TextBlocks:
     @contextlib.contextmanager
     def _rows(self) -> Iterator[Iterator[list[str]]]:
         with self._open() as stream:
-            yield csv.reader(_lines(stream), delimiter=self._delimiter, skipinitialspace=True)
+            yield self._read(_lines(stream))
+
+    def _read(self, lines: Iterable[str]) -> Iterator[list[str]]:
+        return csv.reader(lines, delimiter=self._delimiter, skipinitialspace=True)
 
 
 def _lines(stream: io.TextIOWrapper) -> Iterator[str]:

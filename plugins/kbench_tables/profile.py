@@ -240,7 +240,7 @@ class Params:
 
 def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: Params) -> Roles:
     """Decide how each column is encoded; raise DatasetError if a few values have another type."""
-    decided = Roles(())
+    lists: dict[str, list[Any]] = {each.name: [] for each in fields(Roles)}
     for name in names:
         if name == asked.target:
             role = Role(name, "target", "the target", 0)
@@ -250,7 +250,8 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: P
             role = Role(name, "not read", LEFT_OUT, 0, option("drop"))
         else:
             role = _assign_role(profiles[name], asked)
-        decided = _add(decided, role, profiles.get(name), asked)
+        _add(lists, role, profiles.get(name), asked)
+    decided = Roles(**{name: tuple(values) for name, values in lists.items()})
     if not any(role.n_columns for role in decided.roles):
         out = [f"{f.name!r} ({f.read_as})" for f in decided.roles if f.encoded_as == LEFT_OUT]
         why = f": {', '.join(out[:5])} {'is' if len(out) == 1 else 'are'} left out" if out else ""
@@ -263,24 +264,25 @@ BY_TARGET = "target mean by category"
 DRESSED = "numbers with "
 
 
-def _add(decided: Roles, role: Role, profile: ColumnProfile | None, asked: Params) -> Roles:
+def _add(
+    lists: dict[str, list[Any]], role: Role, profile: ColumnProfile | None, asked: Params
+) -> None:
     """Add the encoding of a column, and the options for it."""
     name = role.name
-    lists: dict[str, Any] = {"roles": (*decided.roles, role)}
+    lists["roles"].append(role)
     if role.encoded_as == LEFT_OUT and name not in asked.drop:
-        lists["drop"] = (*decided.drop, name)
+        lists["drop"].append(name)
     elif profile is not None and role.read_as == "dates":
-        lists["date_formats"] = (*decided.date_formats, _date_column(profile, asked).spec)
+        lists["date_formats"].append(_date_column(profile, asked).spec)
     elif profile is not None and role.read_as.startswith(DRESSED):
         column = profile.units.column(name)
         assert column is not None
-        lists["strip_units"] = (*decided.strip_units, column.spec)
+        lists["strip_units"].append(column.spec)
     elif role.encoded_as.startswith(BY_TARGET):
-        lists["target_encode"] = (*decided.target_encode, name)
+        lists["target_encode"].append(name)
     is_category = role.read_as.startswith("categor")
     if is_category and profile is not None and (name in asked.keep or "numbers" in profile.kinds):
-        lists["categorical"] = (*decided.categorical, name)
-    return replace(decided, **lists)
+        lists["categorical"].append(name)
 
 
 def _assign_role(profile: ColumnProfile, asked: Params) -> Role:
@@ -315,7 +317,7 @@ def _assign_role(profile: ColumnProfile, asked: Params) -> Role:
         n_different = f"more than {MAX_KEPT:,}" * profile.is_many or f"{profile.n_different:,}"
         read_as = "an identifier" if _is_id(name) else "text"
         note = f"{n_different} different values in {n:,} rows; {_keeping(name)}"
-        return Role(name, read_as, LEFT_OUT, 0, note + (_formats(profile) or _signs(profile)))
+        return Role(name, read_as, LEFT_OUT, 0, note + _hint(profile))
     return _encode_categories(profile, asked)
 
 
@@ -355,7 +357,7 @@ def _encode_categories(profile: ColumnProfile, asked: Params) -> Role:
     is_truth = profile.kinds == {"booleans"}
     read_as = "booleans" if is_truth else "categories"
     how_many = f"{read_as} ({k:,})" if not is_truth else read_as
-    note = _signs(profile).removeprefix("; ")
+    note = _hint(profile).removeprefix("; ")
     if k > MAX_INDICATORS and "target_encode" in asked.taken:
         return Role(name, how_many, BY_TARGET, 1, note)
     role = Role(name, how_many, plural(k, "indicator"), k, note)
@@ -444,24 +446,15 @@ def _is_id(name: str) -> bool:
     return bool(_ID.search(name) or _LOWER_ID.search(name))
 
 
-def _signs(profile: ColumnProfile) -> str:
-    """Return a note if strings are numbers with units."""
+def _hint(profile: ColumnProfile) -> str:
+    """Return a note if strings are dates of several formats, or numbers with units."""
     if profile.is_many or not profile.different or profile.kinds != {"strings"}:
         return ""
     values = [str(value) for value in profile.different]
+    if len(formats := several_formats(values)) > 1:
+        (one, first), (other, second) = formats[:2]
+        return f"; dates in several formats, {first!r} ({one}) and {second!r} ({other}): use one"
     if len(values) > MIN_NUMBERS and all(map(is_number, values)):
         return "; numbers stored as strings: store them as numbers to use them"
-    if mixed := profile.units.advice():
-        return f"; {mixed}"
-    return ""
-
-
-def _formats(profile: ColumnProfile) -> str:
-    """Return a note if strings are dates of several formats."""
-    if profile.is_many or profile.kinds != {"strings"}:
-        return ""
-    formats = several_formats(map(str, profile.different))
-    if len(formats) < 2:
-        return ""
-    (one, first), (other, second) = formats[:2]
-    return f"; dates in several formats, {first!r} ({one}) and {second!r} ({other}): use one"
+    mixed = profile.units.advice()
+    return f"; {mixed}" if mixed else ""

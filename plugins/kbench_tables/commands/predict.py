@@ -102,8 +102,8 @@ def _opened(
             f"file {file!r}: rows of {source.name} files cannot be predicted; write them as CSV"
         )
     ref = features.dataset_of_file(file, target, registry=registry, **reading)
-    trained = {**model.facts["dialect"]}
-    params = dict(ref.params)
+    trained = {**DIALECT, **model.facts["dialect"]}
+    params = {**ref.params, **({"keep_totals": True} if trained["keep_totals"] else {})}
     if source.text_blocks and trained["na_values"]:
         params.setdefault("na_values", tuple(trained["na_values"]))
     table = features.resolve(source.rows)(**params)
@@ -120,7 +120,7 @@ def _opened(
     def read(dialect: Mapping[str, Any]) -> Any:
         path, row = Path(ref.params["path"]), ref.params.get("header_row", "")
         blocks = features.resolve(str(source.text_blocks))
-        return blocks(path, dialect["delimiter"], dialect["encoding"], row)
+        return blocks(path, dialect["delimiter"], dialect["encoding"], row, dialect["keep_totals"])
 
     def texts(dialect: Mapping[str, Any]) -> dict[str, Any]:
         return {name: dialect[name] for name in ("decimal", "thousands", "na_values")}
@@ -152,10 +152,8 @@ def _show(notices: Iterable[str]) -> None:
 def _blocks(rows: Any) -> Iterator[dict[str, np.ndarray | list[object]]]:
     """Yield blocks of typed columns."""
     names = list(rows.names)
-    rows.scan({})
-    is_empty = True
-    for block in rows.blocks(names):
-        is_empty = False
-        yield {name: block[name].to_numpy() for name in names}
-    if is_empty:
+    if not rows.scan({}):
         yield {name: [] for name in names}
+    else:
+        for block in rows.blocks(names):
+            yield {name: block[name].to_numpy() for name in names}

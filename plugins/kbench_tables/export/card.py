@@ -11,7 +11,14 @@ from kbench.tables.texts import DateColumn, UnitColumn
 from kbench_tables.export.fit import Fitted
 
 _SHOWN: Mapping[str, Mapping[str, str]] = {
-    "classification": {"accuracy": "accuracy", "brier_score": "Brier score of the probabilities"},
+    "classification": {
+        "accuracy": "accuracy",
+        "balanced_accuracy": "balanced accuracy, the mean recall of the classes",
+        "f1_macro": "f1 macro, the mean F1 of the classes",
+        "mcc": "Matthews' correlation coefficient",
+        "roc_auc": "ROC AUC",
+        "brier_score": "Brier score of the probabilities",
+    },
     "regression": {
         "rmse": "root mean squared error (rmse), in the target's units",
         "mae": "mean absolute error, in the target's units",
@@ -51,7 +58,8 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
 
 
 def _score(value: float, name: str) -> str:
-    return f"{value:.4f}" if name in ("accuracy", "brier_score", "r2") else number(value)
+    is_share = name == "r2" or name in _SHOWN["classification"]
+    return f"{value:.4f}" if is_share else number(value)
 
 
 def _columns(encoder: Any) -> list[tuple[str, str]] | None:

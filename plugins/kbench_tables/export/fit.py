@@ -17,6 +17,7 @@ from kbench.features import (
     Fitting,
     Registry,
     derive_seed,
+    find_threshold,
     fit_in_memory,
     inner_parts,
     learner_side,
@@ -157,6 +158,9 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
             last = NamedClasses(unfitted, to_labels(dataset.target_names))
             # as its own `fit` would do, but with the estimator that is fitted already
             last.estimator_ = fitted.learner
+            last.threshold_, notes = find_threshold(fitting, best)
+            for note in notes:
+                warnings.warn(note, stacklevel=2)
             if not hasattr(fitted.learner, "predict_proba") and hasattr(
                 fitted.learner, "decision_function"
             ):

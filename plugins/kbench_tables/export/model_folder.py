@@ -158,6 +158,7 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, more: Mapping[
         "task": dataset.task,
         "is_weighted": dataset.sample_weight is not None,
         "is_balanced": bool(cell.learner.params.get("balanced")),
+        "threshold": getattr(fitted.pipeline[-1], "threshold_", None),
         "brier_score": fitted.brier,
         "measured": row and _read_scores(row, dataset.task),
         "is_calibrated": getattr(fitted.pipeline[-1], "calibration_", None) is not None,

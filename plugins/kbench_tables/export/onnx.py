@@ -217,7 +217,11 @@ class _Graph:
             return [(self._add_output(flat, "prediction"), double, ("rows",))]
         names = learner.classes_
         if len(names) == 2:
-            scores = self.add("Concat", self.add("Neg", margins), margins, axis=1)
+            bound = 0.0 if learner.threshold_ is None else learner.threshold_
+            if learner.threshold_ is not None and hasattr(fitted, "predict_proba"):
+                bound = np.log(bound / (1.0 - bound))
+            above = self.add("Sub", margins, np.float64(bound))
+            scores = self.add("Concat", self.add("Neg", above), above, axis=1)
             decision = self.add("Reshape", margins, np.array([-1], np.int64))
         else:
             scores = decision = self._scores(margins, len(names), weights.shape[1], fitted)

@@ -29,7 +29,14 @@ from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, encoded_an
 TRIAL_ROWS = 8
 """Number of synthetic rows that a model predicts when it is loaded."""
 
-DIALECT = {"delimiter": ",", "decimal": ".", "thousands": "", "encoding": "utf-8", "na_values": ()}
+DIALECT = {
+    "delimiter": ",",
+    "decimal": ".",
+    "thousands": "",
+    "encoding": "utf-8",
+    "na_values": (),
+    "keep_totals": False,
+}
 """Parameters of a dataset that describe the format of a text file, with their default values."""
 
 _INIT = '''"""{title}: a model that kbench has exported. `load` returns it."""

@@ -43,9 +43,13 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     calibration_ : CalibratedClassifierCV or None
         Maps decision values to probabilities, if the learner has none.
+    threshold_ : float or None
+        The learner's probability of the second of two classes, or its decision value, from which
+        this class is predicted.
     """
 
     calibration_: Any = None
+    threshold_: float | None = None
 
     def __init__(self, estimator: Any = None, names: Any = ()) -> None:
         self.estimator = estimator
@@ -65,7 +69,12 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the name of a class for each row."""
-        return self._to_names(self.estimator_.predict(X))
+        if self.threshold_ is None:
+            return self._to_names(self.estimator_.predict(X))
+        has_shares = hasattr(self.estimator_, "predict_proba")
+        scores = getattr(self.estimator_, "predict_proba" if has_shares else "decision_function")(X)
+        is_second = scores.reshape(len(scores), -1)[:, -1] >= self.threshold_
+        return self.classes_[is_second.astype(int)]
 
     def _to_names(self, codes: Any) -> np.ndarray:
         named: np.ndarray = np.asarray(self.names)[np.asarray(codes, dtype=int)]

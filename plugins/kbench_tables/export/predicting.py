@@ -220,6 +220,8 @@ def main(
     parser.add_argument("--thousands", help="thousands separator; default: as in training")
     parser.add_argument("--encoding", help="encoding of the file; default: as in training")
     parser.add_argument("--header-row", default="", help="row of the names, such as 4 or 2-3")
+    totals = "read rows of totals below a title; default: as in training"
+    parser.add_argument("--keep-totals", action="store_true", default=None, help=totals)
     parser.add_argument(
         "--na-value",
         dest="na_values",
@@ -233,8 +235,8 @@ def main(
         for name in dialect:
             if (value := getattr(options, name)) is not None:
                 dialect[name] = value
-        delimiter, encoding = dialect.pop("delimiter"), dialect.pop("encoding")
-        blocks = read(options.file, delimiter, encoding, options.header_row)
+        delimiter, encoding, keep = map(dialect.pop, ("delimiter", "encoding", "keep_totals"))
+        blocks = read(options.file, delimiter, encoding, options.header_row, keep)
         outcome = predict_file(
             model,
             blocks,

@@ -331,9 +331,9 @@ class _Comparison:
         sentence = f"The baseline ({doing}) scores {self.format_score(plain)}"
         if test is None or test.p is None or test.p > ALPHA:
             # a test of two splits has nearly no power
-            errors = abs(self.level(chosen) - self.level(plain)) / (self.error or math.inf)
-            if errors > APART:
-                return [f"{sentence}: {errors:,.0f} standard errors of the test rows worse."]
+            behind = abs(self.level(chosen) - self.level(plain))
+            if behind > APART * (self.error or math.inf):
+                return [f"{sentence}: {self.format(behind)} worse, which is beyond doubt."]
         if test is None or test.p is None:
             return [f"{sentence} ({NO_TEST})."]
         if test.p > ALPHA:

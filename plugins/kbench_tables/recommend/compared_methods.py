@@ -281,8 +281,8 @@ def _add_reason(row: Row, time_limit: float | None) -> Row:
     """Return a row, with a reason if there was no time for it."""
     if row.status != "skipped" or row.error or time_limit is None:
         return row
-    done, n_splits = row.n_splits_done, row.n_splits
-    when = f"after {done} of {n_splits} splits" if done else "before their first split"
+    done = row.n_splits_done
+    when = f"after {done} of {row.n_splits} splits" if done else "before their first split"
     return replace(row, error=f"{OUT_OF_TIME} {time_limit:g} s ended {when}")
 
 

@@ -278,12 +278,20 @@ def recommend(
         folder = Path(tempfile.mkdtemp(prefix="kbench-frame-"))
         path = str(folder / f"{name}.parquet")
     passed = check_options("recommend", features)
-    texts = {"task": task, "group": group, "time_column": time_column, "delimiter": delimiter}
-    texts |= {"decimal": decimal, "thousands": thousands, "encoding": encoding, "sheet": sheet}
-    texts |= {"header_row": header_row}
     lists = {"drop": drop, "categorical": categorical, "keep": keep, "date": date}
-    lists |= {"na_values": na_values}
-    options = {**texts, **{option: names_in(passed) or None for option, passed in lists.items()}}
+    options = {
+        "task": task,
+        "group": group,
+        "time_column": time_column,
+        "delimiter": delimiter,
+        "decimal": decimal,
+        "thousands": thousands,
+        "encoding": encoding,
+        "sheet": sheet,
+        **{option: names_in(passed) or None for option, passed in lists.items()},
+        "header_row": header_row,
+        "na_values": names_in(na_values) or None,
+    }
     registry = load_registry()
     try:
         if folder is not None:

@@ -24,6 +24,9 @@ BALANCED, BY_RANKS = "balanced_accuracy", "roc_auc"
 metric of a search then: one that needs no threshold.
 """
 
+DECIDED = (BALANCED, "f1_macro", "mcc")
+"""Metrics of predicted labels that depend on the threshold between two classes."""
+
 WEIGHING = "balanced"
 """Parameter of the learners that can weight all classes equally."""
 
@@ -47,10 +50,14 @@ class Comparison:
         if self.with_probabilities:
             protocol = replace(protocol, calibration="sigmoid")
         metric = self.metric
-        if metric is None or not _all_have(metric, n_classes):
+        # what all learners have during a search, without calibration
+        has = {"predictions": True, "scores": n_classes == 2}
+        if metric is None or not has.get(metric.needs):
             return protocol
-        name = BY_RANKS if metric.name == BALANCED and n_classes == 2 else metric.name
-        return replace(protocol, search_metric=name)
+        decides = n_classes == 2 and metric.name in DECIDED
+        if decides and metric.name != BALANCED:
+            protocol = replace(protocol, threshold_metric=metric.name)
+        return replace(protocol, search_metric=BY_RANKS if decides else metric.name)
 
     def weigh(self, cells: Sequence[Cell], registry: Registry) -> list[Cell]:
         """Return cells whose learners weight all classes equally if the metric does.
@@ -85,7 +92,9 @@ def comparison(
         metric = _find_metric(name, facts, registry)
         # decision values of pairs of classes are not one score per class
         needs = ("probabilities", "scores") if facts.n_classes > 2 else ("probabilities",)
-        return Comparison(metric, with_probabilities or metric.needs in needs)
+        said = f"the decision threshold has the best {metric.words} on out-of-fold scores"
+        said = said if facts.n_classes == 2 and name in DECIDED[1:] else ""
+        return Comparison(metric, with_probabilities or metric.needs in needs, said)
     rare = rare_class(facts)
     if rare is None:
         return Comparison(None, with_probabilities)
@@ -142,8 +151,3 @@ def _find_metric(name: str, facts: DatasetFacts, registry: Registry) -> Metric:
         )
     hint = did_you_mean(name, fitting) or f"; available: {', '.join(fitting)}"
     raise SuiteError(f"{option('metric')}: no metric is named {name!r}{hint}")
-
-
-def _all_have(metric: Metric, n_classes: int) -> bool:
-    """Whether all learners have the metric during a search, without calibration."""
-    return metric.needs == "predictions" or (metric.needs == "scores" and n_classes == 2)

@@ -129,8 +129,8 @@ def _read_preview(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Preview | N
     if target not in rows.names and str(target).strip() in rows.names:
         target = str(target).strip()
     check_columns(list(rows.names), label, target, drop, None)
-    dates = [DateColumn.parse(spec, label) for spec in ref.params.get("date_formats", ())]
-    date_formats = {date.name: date for date in dates}
+    specs = ref.params.get("date_formats", ())
+    date_formats = {date.name: date for date in (DateColumn.parse(each, label) for each in specs)}
     for key, names in (("categorical", ref.params.get("categorical", ())), ("keep", asked["keep"])):
         for name in names:
             if name not in rows.names:
@@ -195,15 +195,13 @@ def _strip_unit(
     """Return labels that are numbers with a unit as plain numbers, and their format."""
     import pandas
 
-    task = ref.params.get("task")
-    texts = labels.dropna().unique()
+    task, texts = ref.params.get("task"), labels.dropna().unique()
     if (
         "strip_units" not in asked["taken"]
         or task == "classification"
         or target in ref.params.get("categorical", ())
+        or {type(value) for value in texts} != {str}
     ):
-        return labels, []
-    if not len(texts) or {type(value) for value in texts} != {str}:
         return labels, []
     scan = UnitScan(decimal)
     scan.add(texts)

@@ -265,8 +265,7 @@ class Schedule:
     def _level(self, ladder: Ladder) -> float:
         """Return the mean score of a method on the last sample that it reached."""
         values = self._values(ladder.cells[ladder.reached]).values()
-        gains = [self._metric.gain(value) for value in values]
-        return sum(gains) / len(gains) if gains else -math.inf
+        return sum(map(self._metric.gain, values)) / len(values) if values else -math.inf
 
     def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, float]:
         """Order steps: short ones first; a second holdout says less than more rows do."""

@@ -9,7 +9,7 @@ import pytest
 from kbench import DatasetError
 from kbench_files import load_csv, load_excel
 from kbench_files._csv import csv_rows
-from kbench_files._layout import HEAD, TAIL, find_layout, survey
+from kbench_files._layout import HEAD, TAIL, find_layout, survey, survey_lines
 from kbench_files._text_blocks import TextBlocks
 from kbench_files._typed import excel_rows
 
@@ -202,6 +202,22 @@ def test_rows_of_totals_are_kept_by_an_option(tmp_path):
         opened = csv_rows(str(path), **options)
         assert opened.rows.scan({}) == n_rows
         assert load_csv(str(path), "price", **opened.params, **options).X.shape[0] == n_rows
+
+
+def test_rows_of_totals_are_predicted_by_an_option(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(as_texts([["Report"], [], NAMES, *WITH_SUMS, TOTAL]))
+    n_rows = [len(next(iter(TextBlocks(path, keep_totals=keep)))["city"]) for keep in (False, True)]
+    assert n_rows == [40, 45]
+
+
+def test_lines_are_surveyed_as_their_rows():
+    quoted = [["a", 'b "c"', "d\ne"], ["", "", ""], ["x,y", "1", "2"]]
+    plain = [[str(i), "", "b"] for i in range(30_000)]
+    for rows in ([*plain, *quoted], [*quoted, *plain], [*plain, [], *quoted, *plain[:9000]]):
+        text = as_texts(rows)
+        lines = iter(io.StringIO(text, newline=""))
+        assert survey_lines(lines, csv.reader) == survey(csv.reader(io.StringIO(text, newline="")))
 
 
 def test_units_are_left_out_of_rows_to_predict(tmp_path):

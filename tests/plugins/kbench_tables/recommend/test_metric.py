@@ -49,7 +49,9 @@ def test_the_text_says_why(registry):
     ("name", "counts", "searched", "calibration"),
     [
         ("accuracy", (50, 50), "accuracy", "none"),
-        ("f1_macro", (50, 50), "f1_macro", "none"),
+        # the threshold is optimised after the search
+        ("f1_macro", (50, 50), "roc_auc", "none"),
+        ("f1_macro", (50, 50, 50), "f1_macro", "none"),
         ("roc_auc", (50, 50), "roc_auc", "none"),
         # decision values of pairs of classes are not scores of classes
         ("roc_auc", (50, 50, 50), None, "sigmoid"),
@@ -124,3 +126,14 @@ def test_shares_of_many_classes_are_those_of_the_first_and_the_last():
     text = list_shares(facts(*range(1, 11)))
     assert text.startswith("'k9' 18.2 %, 'k8' 16.4 %, ")
     assert text.endswith("4 others between, 'k0' 1.82 %")
+
+
+def test_a_metric_of_labels_gets_a_threshold(registry):
+    for name in ("f1_macro", "mcc"):
+        found = comparison(name, False, facts(95, 5), registry)
+        protocol = found.protocol(Protocol(), 2)
+        assert (protocol.threshold_metric, protocol.search_metric) == (name, "roc_auc")
+        assert "the decision threshold has the best" in found.sentence
+    several = comparison("f1_macro", False, facts(90, 5, 5), registry)
+    assert several.protocol(Protocol(), 3).threshold_metric == "none"
+    assert not several.sentence
