@@ -40,9 +40,6 @@ _SHOWN = 5
 MIN_ROWS = 50
 """Minimum number of training rows of the rarer class from which a threshold is optimised."""
 
-N_THRESHOLDS = 200
-"""Maximum number of thresholds that are compared."""
-
 
 @dataclass(frozen=True)
 class Calibration:
@@ -140,10 +137,10 @@ def find_threshold(fitting: Fitting, candidate: Candidate) -> tuple[float | None
     thresholds = np.quantile(scores, [counts[0] / counts.sum()])
     if counts.min() >= MIN_ROWS:  # the best one lies at a row of the rarer class
         of_rarer = scores[data.y == classes[counts.argmin()]]
-        thresholds = np.unique(np.quantile(of_rarer, np.linspace(0, 1, N_THRESHOLDS)))
+        thresholds = np.unique(np.quantile(of_rarer, np.linspace(0, 1, 200)))
     truth = Truth(data.y, data.task, classes, weight=data.weight)
     labels = (classes[(scores >= each).astype(int)] for each in thresholds)
-    values = [COMPUTE[name](truth, Predictions(each)) for each in labels]
+    values = [COMPUTE[name](truth, Predictions(each)) or 0.0 for each in labels]
     return float(thresholds[int(np.argmax(values))]), notes
 
 

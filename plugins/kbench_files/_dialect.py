@@ -166,7 +166,7 @@ def parse(stream: IO[bytes], dialect: Dialect, errors: str = "strict") -> Any:
 
 
 def decode(stream: IO[bytes], dialect: Dialect, errors: str = "strict") -> io.TextIOWrapper:
-    """Return the text of an open file."""
+    """Decode an open file."""
     encoding = dialect.encoding
     if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
         encoding = "utf-8-sig"  # pandas leaves a byte order mark out

@@ -118,7 +118,9 @@ def export(
     if is_raw:
         echo("  its input is the original table, without the target")
     if written["measured"] is None and "intervals" not in written:
-        echo("  it was not evaluated with these parameters on all rows")
+        echo(
+            "  it was not evaluated with this search on all rows: a time limit makes searches smaller"
+        )
     echo(f"\n{TRUST}")
 
 

@@ -74,7 +74,7 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         has_shares = hasattr(self.estimator_, "predict_proba")
         scores = getattr(self.estimator_, "predict_proba" if has_shares else "decision_function")(X)
         is_second = scores.reshape(len(scores), -1)[:, -1] >= self.threshold_
-        return self.classes_[is_second.astype(int)]
+        return np.asarray(self.classes_[is_second.astype(int)])
 
     def _to_names(self, codes: Any) -> np.ndarray:
         named: np.ndarray = np.asarray(self.names)[np.asarray(codes, dtype=int)]

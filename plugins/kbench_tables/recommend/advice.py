@@ -333,7 +333,7 @@ class _Comparison:
             # a test of two splits has nearly no power
             behind = abs(self.level(chosen) - self.level(plain))
             if behind > APART * (self.error or math.inf):
-                return [f"{sentence}: {self.format(behind)} worse, which is beyond doubt."]
+                return [f"{sentence}: {self.format(behind)} worse, which noise does not explain."]
         if test is None or test.p is None:
             return [f"{sentence} ({NO_TEST})."]
         if test.p > ALPHA:

@@ -56,7 +56,7 @@ class Comparison:
             return protocol
         decides = n_classes == 2 and metric.name in DECIDED
         if decides and metric.name != BALANCED:
-            protocol = replace(protocol, threshold_metric=metric.name)
+            protocol = replace(protocol, threshold_metric=metric.name)  # type: ignore[arg-type]
         return replace(protocol, search_metric=BY_RANKS if decides else metric.name)
 
     def weigh(self, cells: Sequence[Cell], registry: Registry) -> list[Cell]:

@@ -30,6 +30,9 @@ from kbench_tables.text_scan import UnitScan, sentence
 if TYPE_CHECKING:
     import pandas
 
+SHOWN = 3
+"""Maximum number of dropped columns of a kind with one notice each."""
+
 OF_COLUMNS = ("drop", "categorical", "date_formats", "target_encode", "strip_units", "na_values")
 """Parameters of a source that decide the encoding of columns."""
 
@@ -78,13 +81,20 @@ class Preview:
         return sum(role.n_columns > 0 for role in self.roles)
 
     def notices(self) -> list[str]:
-        """Return warnings about detected formats, and a notice for each dropped column."""
-        left_out = [
-            f"left out: {role.name!r}, {role.read_as}: {role.note}"
-            for role in self.roles
-            if role.encoded_as == LEFT_OUT and role.read_as != "not read"
-        ]
-        return [*self.warnings, *left_out]
+        """Return warnings about detected formats, and notices of dropped columns.
+
+        There is one for each column, or one for many columns of a kind.
+        """
+        by_kind: dict[str, list[Role]] = {}
+        for role in self.roles:
+            if role.encoded_as == LEFT_OUT and role.read_as != "not read":
+                by_kind.setdefault(role.read_as, []).append(role)
+        notices = list(self.warnings)
+        for kind, out in by_kind.items():
+            many = f"left out: {len(out):,} columns ({kind}): {list_some([r.name for r in out], 3)}"
+            each = [f"left out: {role.name!r}, {kind}: {role.note}" for role in out]
+            notices += each if len(out) <= SHOWN else [many]
+        return notices
 
 
 def preview(ref: Ref, registry: Registry, keep: Sequence[str] = ()) -> Preview | None:

@@ -17,8 +17,10 @@ from kbench.planning.cells import cells
 from kbench.records import TASK_TYPES, DatasetFacts
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
+from kbench_tables.profile import LEFT_OUT, Role
 from kbench_tables.recommend import user_data
-from kbench_tables.recommend.table_preview import add_preview, preview
+from kbench_tables.recommend.table_preview import Preview, add_preview, preview
+from kbench_tables.recommend.target import TargetColumn
 from kbench_tables.recommend.timed_suite import rounds_for
 from kbench_tables.recommend.user_data import (
     drifting_columns,
@@ -641,3 +643,12 @@ def test_columns_that_leave_their_range_in_time_are_found(tmp_path, monkeypatch,
         for block in (*blocks, *timed):
             if block.feature_maps[0].name == "identity":
                 assert block.protocol.scaling == (scaling,)
+
+
+def test_many_dropped_columns_of_a_kind_have_one_notice():
+    few = [Role(f"c{i}", "a constant", LEFT_OUT, 0, "why") for i in range(3)]
+    many = [Role(f"t{i}", "text", LEFT_OUT, 0, f"{i}") for i in range(1000)]
+    dropped = Role("d", "not read", LEFT_OUT, 0)
+    found = Preview(9, 0, (*few, *many, dropped), TargetColumn("strings", 2), {}).notices()
+    assert found[:3] == [f"left out: 'c{i}', a constant: why" for i in range(3)]
+    assert found[3:] == ["left out: 1,000 columns (text): 't0', 't1', 't2' and 997 more"]

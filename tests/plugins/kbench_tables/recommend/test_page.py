@@ -81,7 +81,7 @@ def test_equal_differences_are_no_test():
     assert "both score the same on every split" in " ".join(same.sentences)
     plain = [row("good", BEST, 1.0), row("identity", lower, 0.1, learner="dummy-majority")]
     text = " ".join(advise(plain, ["dummy-majority"]).sentences)
-    assert "scores 0.720: 0.200 worse, which is beyond doubt." in text
+    assert "scores 0.720: 0.200 worse, which noise does not explain." in text
 
 
 def test_incomplete_methods_are_not_taken():
@@ -283,7 +283,7 @@ def test_ranks_decide_within_a_standard_error_of_the_best_balanced_accuracy():
 def test_one_split_tells_a_baseline_apart_but_is_not_called_significant():
     rows = [rare("good", 0.70, 0.77), rare("plain", 0.5, 0.5, learner="dummy-majority")]
     text = " ".join(advise_rare(*rows, baselines=["dummy-majority"]).sentences)
-    assert "scores balanced accuracy 0.500: 0.200 worse, which is beyond doubt." in text
+    assert "scores balanced accuracy 0.500: 0.200 worse, which noise does not explain." in text
     assert "significant" not in text
 
 
@@ -300,7 +300,7 @@ def test_two_splits_tell_a_baseline_apart_by_many_test_rows():
     ]
     rows = [changed(each, status="ok", n_splits=2) for each in rows]
     text = " ".join(advise(rows, ["dummy-majority"]).sentences)
-    assert "scores 0.250: 0.244 worse, which is beyond doubt." in text
+    assert "scores 0.250: 0.244 worse, which noise does not explain." in text
     assert "without a significant difference" not in text
 
 
