@@ -118,9 +118,7 @@ def export(
     if is_raw:
         echo("  its input is the original table, without the target")
     if written["measured"] is None and "intervals" not in written:
-        echo(
-            "  it was not evaluated with this search on all rows: a time limit makes searches smaller"
-        )
+        echo("  this search was not evaluated on all rows; a time limit makes it smaller")
     echo(f"\n{TRUST}")
 
 
