@@ -30,6 +30,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
+from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kbench.parameters import check_coefficients, check_parameters
@@ -57,6 +58,16 @@ def row_blocks(X: Matrix) -> Iterator[Matrix]:
     step = max(64, BLOCK_VALUES // X.shape[1])
     for start in range(0, X.shape[0], step):
         yield X[start : start + step]
+
+
+def column_ends(X: Matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and largest values of the columns of training data, in float64."""
+    low, high = np.full((2, X.shape[1]), [[np.inf], [-np.inf]])
+    for part in row_blocks(X):
+        is_dense = isinstance(part, np.ndarray)
+        ends = (part.min(axis=0), part.max(axis=0)) if is_dense else min_max_axis(part, axis=0)
+        low, high = np.minimum(low, ends[0]), np.maximum(high, ends[1])
+    return low, high
 
 
 def is_validated(

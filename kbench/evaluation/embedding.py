@@ -191,9 +191,10 @@ class Embedding:
             return cls._fit(fitting, candidate, steps, (inputs, targets), run), X
         steps.fit_blocks(parts, parts, data.y)
         rows = parts[0 if supervised else -1]
-        lazy = LazyRows(steps, rows, rows is parts[0])
-        is_lazy = getattr(fitting.build_map(candidate), "takes_lazy_rows", False)
-        inputs = lazy if is_lazy and not supervised else lazy[:]
+        map_ = fitting.build_map(candidate)
+        lazy = LazyRows(steps, rows, rows is parts[0], map_)
+        is_lazy = getattr(map_, "takes_lazy_rows", False) and not supervised
+        inputs = lazy if is_lazy else lazy[:]
         return cls._fit(fitting, candidate, steps, (inputs, targets), run), None
 
     @classmethod
@@ -330,15 +331,18 @@ def needs_blocks(X: Matrix | Rows) -> bool:
 class LazyRows:
     """Training data that are preprocessed when their rows are taken, by slice or by numbers.
 
-    `is_training` is true if `rows` are the training rows, not unlabeled ones.
+    `is_training` is true if `rows` are the training rows, not unlabeled ones. Rows that are not
+    finite are the error that `map_` would raise for a matrix.
     """
 
     is_lazy = True
     dtype = DOUBLE
     ndim = 2
 
-    def __init__(self, steps: Preprocessing, rows: Rows, is_training: bool) -> None:
-        self._steps, self._rows, self._is_training = steps, rows, is_training
+    def __init__(
+        self, steps: Preprocessing, rows: Rows, is_training: bool, map_: object = None
+    ) -> None:
+        self._steps, self._rows, self._is_training, self._map = steps, rows, is_training, map_
         self.shape = rows.shape[0], self[:1].shape[1]
 
     def __len__(self) -> int:
@@ -346,7 +350,14 @@ class LazyRows:
 
     def __getitem__(self, rows: slice | np.ndarray) -> Matrix:
         numbers = np.arange(self._rows.shape[0])[rows]
-        return preprocess(self._steps, self._rows, numbers, self._is_training)
+        X = preprocess(self._steps, self._rows, numbers, self._is_training)
+        if hasattr(self._map, "__sklearn_tags__"):
+            from sklearn.utils import assert_all_finite
+
+            takes_nan = self._map.__sklearn_tags__().input_tags.allow_nan
+            name = type(self._map).__name__
+            assert_all_finite(X, allow_nan=takes_nan, estimator_name=name, input_name="X")
+        return X
 
     def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         return _dense(self[:])

@@ -389,7 +389,11 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
         **learner_side(cell.learner, _registry(), inputs.task),
         **search_side(protocol.search_metric, _registry(), n_classes),
     )
-    method = replace(method, learner=replace(method.learner, row_share=payload.get("share", 1.0)))
+    map_, learner = (
+        replace(spec, row_share=payload.get("share", 1.0))
+        for spec in (method.feature_map, method.learner)
+    )
+    method = replace(method, feature_map=map_, learner=learner)
     before = global_state.settings()
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
         reveal = partial(hand_over, channel)

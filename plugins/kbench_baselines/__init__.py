@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
     submod_attrs={
         "_arc_cosine": ["ArcCosineFeatures"],
         "_base": ["Identity"],
-        "_chi2": ["SkewedChi2Map"],
+        "_chi2": ["AdditiveChi2Map", "SkewedChi2Map"],
         "_fourier": [
             "LaplaceFourierFeatures",
             "MaternFourierFeatures",
@@ -111,7 +111,7 @@ def _map(name, make, kernel=None, **options):
         options["kernel"] = f"{__name__}.{module}{kernel}"
     return FeatureMap(
         name,
-        make=make if make.startswith("sklearn.") else f"{__name__}.{make}",
+        make=f"{__name__}.{make}",
         family=FAMILIES.get(name, ""),
         unbiased=name in UNBIASED,
         **options,
@@ -133,12 +133,10 @@ def kbench_feature_maps():
         _map("tensor-sketch", "_polynomial:PolynomialSketch", polynomial, grid=degrees),
         _map(
             "additive-chi2",
-            "sklearn.kernel_approximation:AdditiveChi2Sampler",
-            "_chi2:additive_chi2_gram",
+            "_chi2:AdditiveChi2Map",
+            "additive_chi2_gram",
             grid={"sample_steps": (2, 3)},
             requires="nonnegative",
-            # the class is scikit-learn's, but its kernel is defined here
-            depends=(f"{__name__}._chi2",),
         ),
         _map(
             "skewed-chi2",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,6 +12,7 @@ from sklearn.metrics.pairwise import linear_kernel
 
 from kbench.estimators import ExplicitMap, is_lazy, row_blocks
 from kbench.kernels import median_distance
+from kbench.parameters import number
 
 
 def dense(X):
@@ -53,6 +55,27 @@ def resolve_bandwidth(estimator, X, metric):
     return float(estimator.bandwidth_factor * bandwidth)
 
 
+class FitsOnBlocks:
+    """Mixin of scikit-learn's maps whose fits on blocks of rows are all the same.
+
+    The rows are validated, and only the number of columns is used.
+    """
+
+    takes_lazy_rows = True
+
+    def fit(self, X, y=None):
+        """Validate the rows, and draw what is random."""
+        for part in row_blocks(X):
+            super().fit(part)
+        return self
+
+    def transform(self, X):
+        """Map `X` to features; float32 for float32 inputs, else float64."""
+        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
+        Z = super().transform(X)
+        return Z.astype(dtype, copy=False) if sp.issparse(Z) else np.asarray(Z, dtype=dtype)
+
+
 class Identity(OneToOneFeatureMixin, ExplicitMap):
     """The identity map: the unchanged inputs.
 
@@ -71,6 +94,18 @@ class Identity(OneToOneFeatureMixin, ExplicitMap):
 
     def _transform(self, X):
         return X
+
+
+@dataclass(eq=False, repr=False)
+class BandwidthMap(ExplicitMap):
+    """A random map whose kernel has a bandwidth; its training data may be lazy rows."""
+
+    takes_lazy_rows = True
+
+    _: KW_ONLY
+    bandwidth: float | str = number("median", above=0, otherwise=("median",))
+    bandwidth_factor: float = number(1.0, above=0)
+    random_state: int | np.random.RandomState | None = None
 
 
 def linear_gram(fitted, X, Y):

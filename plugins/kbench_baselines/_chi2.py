@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.kernel_approximation import SkewedChi2Sampler
+from sklearn.kernel_approximation import AdditiveChi2Sampler, SkewedChi2Sampler
 from sklearn.metrics.pairwise import additive_chi2_kernel
 from sklearn.utils.validation import validate_data
 
+from kbench.estimators import row_blocks
 from kbench.parameters import check_integer, check_number
-from kbench_baselines._base import dense
+from kbench_baselines._base import FitsOnBlocks, dense
 
 
-class SkewedChi2Map(SkewedChi2Sampler):
+class AdditiveChi2Map(FitsOnBlocks, AdditiveChi2Sampler):
+    """Sampled spectrum of the additive chi-squared kernel: scikit-learn's AdditiveChi2Sampler.
+
+    The inputs must be >= 0.
+
+    Parameters
+    ----------
+    sample_steps : int, default 2
+        Number of points of the spectrum: there are ``2 sample_steps - 1`` features per input.
+    sample_interval : float, optional
+        Distance of the points; by default the best for 1, 2 or 3 of them.
+
+    References
+    ----------
+    A. Vedaldi and A. Zisserman, Efficient additive kernels via explicit feature maps, IEEE PAMI
+    34 (2012).
+
+    Examples
+    --------
+    >>> AdditiveChi2Map().fit_transform([[0.0, 1.0]]).shape
+    (1, 6)
+    """
+
+
+class SkewedChi2Map(FitsOnBlocks, SkewedChi2Sampler):
     """Random features of the skewed chi-squared kernel: scikit-learn's sampler.
 
     Differs in its default number of features, and asks for inputs >= 0 and a
@@ -46,13 +71,9 @@ class SkewedChi2Map(SkewedChi2Sampler):
         """Draw the frequencies; `X` must be >= 0."""
         check_integer(self.n_components, "n_components", least=1)
         check_number(self.skewedness, "skewedness", above=0)
-        validate_data(self, X, ensure_non_negative=True)
-        return super().fit(X)
-
-    def transform(self, X):
-        """Map `X` to features; float32 for float32 inputs, else float64."""
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return np.asarray(super().transform(X), dtype=dtype)
+        for part in row_blocks(X):
+            validate_data(self, part, ensure_non_negative=True)
+        return SkewedChi2Sampler.fit(self, part)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -18,10 +18,10 @@ from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 
-from kbench.estimators import DifferentiableMap
+from kbench.estimators import InputGradient
 from kbench.kernels import Gaussian
 from kbench.parameters import choice, integer, number
-from kbench_baselines._base import dense, resolve_bandwidth
+from kbench_baselines._base import BandwidthMap, dense, resolve_bandwidth
 
 
 def gaussian_orthogonal(n_features, n_frequencies, rng):
@@ -136,16 +136,10 @@ def fourier_gradient(X, W, coef, offset):
 
 
 @dataclass(eq=False, repr=False)
-class _FourierMap(DifferentiableMap):
+class _FourierMap(InputGradient, BandwidthMap):
     """Cosines and sines of frequencies that a subclass draws at the fitted bandwidth."""
 
     n_components: int = integer(300, least=1)
-    _: KW_ONLY
-    bandwidth: float | str = number("median", above=0, otherwise=("median",))
-    bandwidth_factor: float = number(1.0, above=0)
-    random_state: int | np.random.RandomState | None = None
-
-    takes_lazy_rows = True
 
     def _resolve_bandwidth(self, X):
         return resolve_bandwidth(self, X, "l2")

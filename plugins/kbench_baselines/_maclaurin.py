@@ -17,10 +17,14 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 
-from kbench.estimators import ExplicitMap
 from kbench.kernels import Gaussian
 from kbench.parameters import check_number, choice, integer, number
-from kbench_baselines._base import column_means, resolve_bandwidth, root_mean_square
+from kbench_baselines._base import (
+    BandwidthMap,
+    column_means,
+    resolve_bandwidth,
+    root_mean_square,
+)
 from kbench_baselines._sketches import (
     PROJECTIONS,
     draw_sketch,
@@ -31,7 +35,7 @@ from kbench_baselines._sketches import (
 
 
 @dataclass(eq=False, repr=False)
-class RandomMaclaurinFeatures(ExplicitMap):
+class RandomMaclaurinFeatures(BandwidthMap):
     """Random Maclaurin features: products of Rademacher projections.
 
     A feature of degree N is ``c prod_j (w_j . x)`` over N random sign vectors.
@@ -81,16 +85,12 @@ class RandomMaclaurinFeatures(ExplicitMap):
     (1, 4)
     """
 
-    takes_lazy_rows = True
-
     n_components: int = integer(300, least=1)
     _: KW_ONLY
     kernel: str = choice("exponential", ("polynomial", "exponential"))
     degree: int = integer(2, least=1)
     coef0: float = number(1.0, least=0)
     bandwidth: float | str = number("norm", above=0, otherwise=("norm",))
-    bandwidth_factor: float = number(1.0, above=0)
-    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         rng = check_random_state(self.random_state)
@@ -232,7 +232,7 @@ def _expected_error(found, highest, most):
 
 
 @dataclass(eq=False, repr=False)
-class OptimizedMaclaurinFeatures(ExplicitMap):
+class OptimizedMaclaurinFeatures(BandwidthMap):
     """Maclaurin features with the degrees that minimise the variance on the training inputs.
 
     The series ``k(x, z) = f(x) f(z) sum_n a_n (x.z)^n`` is cut after a degree. Its constant is one
@@ -301,7 +301,6 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
     (2, 5)
     """
 
-    takes_lazy_rows = True
     _accept_sparse = False
 
     n_components: int = integer(300, least=1)
@@ -313,9 +312,7 @@ class OptimizedMaclaurinFeatures(ExplicitMap):
     degree: int = integer(2, least=1)
     coef0: float = number(1.0, least=0)
     bandwidth: float | str = "median"
-    bandwidth_factor: float = number(1.0, above=0)
     n_rows: int = integer(1000, least=2)
-    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         rng = check_random_state(self.random_state)

@@ -16,10 +16,10 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from kbench.estimators import DifferentiableMap
+from kbench.estimators import InputGradient
 from kbench.kernels import Gaussian, Laplace
-from kbench.parameters import check_choice, choice, integer, number
-from kbench_baselines._base import dense, resolve_bandwidth
+from kbench.parameters import check_choice, choice, integer
+from kbench_baselines._base import BandwidthMap, dense, resolve_bandwidth
 
 
 def kernel_diagonal(kernel, X, block=128):
@@ -202,7 +202,7 @@ _NAMED_KERNELS = {"rbf": (Gaussian, "l2"), "laplacian": (Laplace, "l1")}
 
 
 @dataclass(eq=False, repr=False)
-class NystroemMap(DifferentiableMap):
+class NystroemMap(InputGradient, BandwidthMap):
     """Nystroem approximation on uniform, k-means, RPCholesky or leverage score landmarks.
 
     ``phi(x) = K_LL^(-1/2) (k(x, l_1), ..., k(x, l_D))`` with landmarks l_i. With
@@ -274,16 +274,11 @@ class NystroemMap(DifferentiableMap):
     (150, 20)
     """
 
-    takes_lazy_rows = True
-
     n_components: int = integer(300, least=1)
     _: KW_ONLY
     landmarks: str = choice("uniform", ("uniform", "kmeans", "rpcholesky", "leverage"))
     kernel: object = "rbf"
-    bandwidth: float | str = number("median", above=0, otherwise=("median",))
-    bandwidth_factor: float = number(1.0, above=0)
     n_candidates: int = integer(20_000, least=1)
-    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         self._resolve_kernel(X)
@@ -344,7 +339,7 @@ class NystroemMap(DifferentiableMap):
             "in kbench.kernels (except 'cosine'), their sums and their multiples"
         )
 
-    input_gradient = available_if(_has_gradient)(DifferentiableMap.input_gradient)
+    input_gradient = available_if(_has_gradient)(InputGradient.input_gradient)
 
     def _gradient(self, X, coef):
         landmarks = dense(self.components_).astype(np.float64, copy=False)

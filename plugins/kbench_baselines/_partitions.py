@@ -8,11 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.metrics.pairwise import laplacian_kernel
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import check_random_state
 
-from kbench.estimators import ExplicitMap, row_blocks
-from kbench.parameters import choice, integer, number
-from kbench_baselines._base import resolve_bandwidth
+from kbench.estimators import ExplicitMap, column_ends, row_blocks
+from kbench.parameters import choice, integer
+from kbench_baselines._base import BandwidthMap, resolve_bandwidth
 
 
 def bin_keys(X, pitch, shift, multipliers, salt=0):
@@ -37,7 +38,7 @@ def bin_keys(X, pitch, shift, multipliers, salt=0):
 
 
 @dataclass(eq=False, repr=False)
-class RandomBinningFeatures(ExplicitMap):
+class RandomBinningFeatures(BandwidthMap):
     """Random binning features of the Laplace kernel; sparse.
 
     Each of `n_grids` random grids contributes one non-zero per row: the cell
@@ -87,16 +88,12 @@ class RandomBinningFeatures(ExplicitMap):
     ('csr', 50.0)
     """
 
-    takes_lazy_rows = True
     _accept_sparse = False
 
     n_grids: int = integer(100, least=1)
     _: KW_ONLY
     columns: str = choice("trained", ("trained", "hashed"))
     n_components: int = integer(16_384, least=1)
-    bandwidth: float | str = number("median", above=0, otherwise=("median",))
-    bandwidth_factor: float = number(1.0, above=0)
-    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         rng = check_random_state(self.random_state)
@@ -207,17 +204,19 @@ def grow_mondrian(X, low, high, lifetime, rng):
         feature[cut] = chosen
         at = np.zeros(len(time))
         at[cut] = threshold
-        inside = np.flatnonzero(cell != NO_CELL)
-        inside = inside[is_cut[cell[inside]]]
-        parent = cell[inside]
-        side = X[inside, feature[parent]] > at[parent]
+        cell[~is_cut[cell]] = NO_CELL
+        start = 0
+        for part in row_blocks(X) if len(cut) else ():
+            own = cell[start : start + len(part)]
+            inside = np.flatnonzero(own != NO_CELL)
+            parent = own[inside]
+            own[inside] = 2 * parent + (part[inside, feature[parent]] > at[parent])
+            start += len(part)
         # children with training rows, in the order of their parents
-        key = 2 * parent + side
-        kept, position = np.unique(key, return_inverse=True)
-        cell = np.full(len(X), NO_CELL)
-        cell[inside] = position
+        kept = np.flatnonzero(np.bincount(cell + 1, minlength=1)[1:])
         child = np.full(2 * len(time), NO_CELL)
         child[kept] = n_nodes + np.arange(len(kept))
+        cell = np.append(child, n_nodes + NO_CELL)[cell] - n_nodes
         features.append(feature)
         thresholds.append(at)
         children.append(child.reshape(-1, 2))
@@ -234,7 +233,7 @@ def grow_mondrian(X, low, high, lifetime, rng):
 
 
 @dataclass(eq=False, repr=False)
-class MondrianFeatures(ExplicitMap):
+class MondrianFeatures(BandwidthMap):
     """Mondrian features: cells of random axis-aligned partitions; sparse.
 
     Each of `n_trees` Mondrian processes cuts the box of the training inputs, and contributes one
@@ -286,17 +285,20 @@ class MondrianFeatures(ExplicitMap):
     """
 
     _accept_sparse = False
+    _whole_values = 2**26
+    """Size of training data up to which they are one matrix: passes take ten times as long."""
 
     n_trees: int = integer(100, least=1)
-    _: KW_ONLY
-    bandwidth: float | str = number("median", above=0, otherwise=("median",))
-    bandwidth_factor: float = number(1.0, above=0)
-    random_state: int | np.random.RandomState | None = None
+
+    def scale_sizes(self, row_share):
+        """Scale the size of what is one matrix, to predict the cost of all rows from some."""
+        self._whole_values = int(row_share * self._whole_values)
 
     def _fit(self, X):
         rng = check_random_state(self.random_state)
+        X = X[:] if X.shape[0] * X.shape[1] <= self._whole_values else X
         self.bandwidth_ = resolve_bandwidth(self, X, "l1")
-        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        low, high = column_ends(X)
         lifetime = 1 / self.bandwidth_
         self.trees_ = [grow_mondrian(X, low, high, lifetime, rng) for _ in range(self.n_trees)]
         return sum(int(tree.column.max()) + 1 for tree in self.trees_)
@@ -364,6 +366,8 @@ class RandomTreesFeatures(ExplicitMap):
     ('csr', 50.0)
     """
 
+    takes_lazy_rows = True
+
     n_trees: int = integer(100, least=1)
     _: KW_ONLY
     max_depth: int = integer(5, least=1)
@@ -371,18 +375,33 @@ class RandomTreesFeatures(ExplicitMap):
     random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
+        rng = check_random_state(self.random_state)
         self.embedding_ = RandomTreesEmbedding(
             self.n_trees,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
-            random_state=check_random_state(self.random_state),
-        ).fit(_single(X))
-        return len(self.embedding_.get_feature_names_out())
+            random_state=rng,
+        )
+        # as its `fit`, which also embeds all rows
+        rows, targets = _all_single(X), rng.uniform(size=X.shape[0])
+        super(RandomTreesEmbedding, self.embedding_).fit(rows, targets)
+        lefts = (each.tree_.children_left for each in self.embedding_.estimators_)
+        leaves = [np.flatnonzero(left < 0) for left in lefts]
+        encoder = OneHotEncoder(categories=leaves).fit([[each[0] for each in leaves]])
+        self.embedding_.one_hot_encoder_ = encoder
+        return sum(map(len, leaves))
 
     def _transform(self, X):
         features = self.embedding_.transform(_single(X)).astype(X.dtype)
         features *= X.dtype.type(self.n_trees**-0.5)
         return features.tocsr()
+
+
+def _all_single(X):
+    """Return training data in float32 as one matrix."""
+    parts = [_single(part) for part in row_blocks(X)]
+    stack = sp.vstack if sp.issparse(parts[0]) else np.concatenate
+    return stack(parts) if parts[1:] else parts[0]
 
 
 def _single(X):

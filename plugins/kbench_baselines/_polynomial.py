@@ -13,8 +13,9 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from kbench.estimators import ExplicitMap
+from kbench.estimators import ExplicitMap, column_ends, row_blocks
 from kbench.parameters import choice, integer, number
+from kbench_baselines._base import FitsOnBlocks
 
 
 def monomial_weights(powers, degree, gamma, coef0):
@@ -43,6 +44,7 @@ def monomial_weights(powers, degree, gamma, coef0):
 class _NamedMap(ExplicitMap):
     """A map whose features have the names that scikit-learn's map in `_named` gives them."""
 
+    takes_lazy_rows = True
     _named: ClassVar[str]
 
     def get_feature_names_out(self, input_features=None):
@@ -107,7 +109,6 @@ class PolynomialMap(_NamedMap):
            [144., 676.]])
     """
 
-    takes_lazy_rows = True
     _named = "monomials_"
 
     degree: int = integer(2, least=1)
@@ -133,7 +134,7 @@ class PolynomialMap(_NamedMap):
         return features
 
 
-class PolynomialSketch(PolynomialCountSketch):
+class PolynomialSketch(FitsOnBlocks, PolynomialCountSketch):
     """Tensor sketch of the polynomial kernel: scikit-learn's PolynomialCountSketch.
 
     Differs in its defaults (scikit-learn: 100 features and ``coef0=0``, the
@@ -172,11 +173,6 @@ class PolynomialSketch(PolynomialCountSketch):
             random_state=random_state,
         )
 
-    def transform(self, X):
-        """Map `X` to features; float32 for float32 inputs, else float64."""
-        dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
-        return np.asarray(super().transform(X), dtype=dtype)
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
@@ -186,6 +182,18 @@ class PolynomialSketch(PolynomialCountSketch):
 def polynomial_gram(fitted, X, Y):
     """Gram matrix (gamma x.z + coef0)^degree of a fitted polynomial map."""
     return polynomial_kernel(X, Y, degree=fitted.degree, gamma=fitted.gamma, coef0=fitted.coef0)
+
+
+COLUMN_VALUES = 2**24
+"""Values of the columns whose quantiles are computed in one pass over the rows."""
+
+
+def _quantiles(X, shares):
+    """Quantiles of the columns, shape (n_shares, n_features), of a few columns at a time."""
+    step = max(1, COLUMN_VALUES // X.shape[0])
+    groups = (slice(first, first + step) for first in range(0, X.shape[1], step))
+    columns = (np.concatenate([part[:, some] for part in row_blocks(X)]) for some in groups)
+    return np.hstack([np.quantile(some.astype(np.float64), shares, axis=0) for some in columns])
 
 
 @dataclass(eq=False, repr=False)
@@ -242,17 +250,17 @@ class SplineFeatures(_NamedMap):
         self.knots_ = self._places(X)
         self.splines_ = SplineTransformer(
             n_knots=self.n_knots, degree=self.degree, knots=self.knots_
-        ).fit(X)
+        ).fit(X[:2])
         return self.splines_.n_features_out_
 
     def _places(self, X):
         """Knots of all inputs, strictly increasing, shape (n_knots, n_features)."""
-        low, high = X.min(axis=0).astype(np.float64), X.max(axis=0).astype(np.float64)
+        low, high = column_ends(X)
         high = np.where(high > low, high, low + np.maximum(1.0, np.abs(low)))
         uniform = np.linspace(low, high, self.n_knots)
         if self.knots == "uniform":
             return uniform
-        quantiles = np.quantile(X.astype(np.float64), np.linspace(0, 1, self.n_knots), axis=0)
+        quantiles = _quantiles(X, np.linspace(0, 1, self.n_knots))
         return np.where((np.diff(quantiles, axis=0) > 0).all(axis=0), quantiles, uniform)
 
     def _transform(self, X):

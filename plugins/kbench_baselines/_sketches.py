@@ -17,10 +17,9 @@ from scipy.linalg import hadamard
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.utils import check_random_state
 
-from kbench.estimators import ExplicitMap
 from kbench.kernels import Gaussian
 from kbench.parameters import choice, integer, number
-from kbench_baselines._base import column_means, resolve_bandwidth
+from kbench_baselines._base import BandwidthMap, column_means, resolve_bandwidth
 
 _LARGEST_FACTOR = 5
 """Exponent of the largest Hadamard matrix that is multiplied as a whole, 2^5 = 32 rows."""
@@ -217,7 +216,7 @@ def row_blocks(n_rows, width, n_values=2**20):
 
 
 @dataclass(eq=False, repr=False)
-class ProductSketch(ExplicitMap):
+class ProductSketch(BandwidthMap):
     """Products of random projections: a sketch of the polynomial kernel.
 
     ``z_i(x) = D^(-1/2) prod_j (w_ij.x')`` with `degree` random vectors w_ij and
@@ -284,7 +283,6 @@ class ProductSketch(ExplicitMap):
     (1, 4)
     """
 
-    takes_lazy_rows = True
     _accept_sparse = False
 
     n_components: int = integer(300, least=1)
@@ -295,9 +293,6 @@ class ProductSketch(ExplicitMap):
     degree: int = integer(2, least=1)
     gamma: float = number(1.0, above=0)
     coef0: float = number(1.0, least=0)
-    bandwidth: float | str = number("median", above=0, otherwise=("median",))
-    bandwidth_factor: float = number(1.0, above=0)
-    random_state: int | np.random.RandomState | None = None
 
     def _fit(self, X):
         rng = check_random_state(self.random_state)

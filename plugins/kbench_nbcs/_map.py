@@ -12,10 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
-from kbench.estimators import row_blocks
+from kbench.estimators import column_ends
 from kbench.parameters import choice, integer, number
 from kbench_nbcs._base import CoordinateMap, dense, index_type, random_frame
 from kbench_nbcs._forest import Forest, chunks, grow_uniform, split_points
@@ -272,7 +271,7 @@ class NestedBarycentricMap(CoordinateMap):
     def _place_roots(self, X) -> list[Root]:
         random_state = check_random_state(self.random_state)
         d = X.shape[1]
-        low, high = _column_ends(X)
+        low, high = column_ends(X)
         extent = high - low
         extent[extent == 0.0] = 1.0  # a constant column
         if self.root == "corner" and not self.rotate:
@@ -377,16 +376,6 @@ class NestedBarycentricMap(CoordinateMap):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = self.split == "adaptive"
         return tags
-
-
-def _column_ends(X):
-    """Smallest and largest values of the columns, in float64."""
-    low, high = np.full((2, X.shape[1]), [[np.inf], [-np.inf]])
-    for part in row_blocks(X):
-        is_sparse = sparse.issparse(part)
-        ends = min_max_axis(part, axis=0) if is_sparse else (part.min(axis=0), part.max(axis=0))
-        low, high = np.minimum(low, ends[0]), np.maximum(high, ends[1])
-    return low, high
 
 
 rotated_map = partial(NestedBarycentricMap, n_roots=4, rotate=True)

@@ -160,6 +160,7 @@ class ZeroOneFeatures(ExplicitMap):
            [1.    , 1.4706]])
     """
 
+    takes_lazy_rows = True
     _accept_sparse = False
 
     nu: float = number(0.5, above=0, below=1)

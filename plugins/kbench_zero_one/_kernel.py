@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kbench.estimators import row_blocks
 from kbench.kernels import Kernel, Linear, Precomputed, resolve_kernel
 from kbench.parameters import check_number
 
@@ -124,7 +125,7 @@ class UnitBall(NamedTuple):
         largest = _largest_diagonal(base, X)
         if largest <= 1.0 + SLACK:
             return cls(1.0, linear)
-        norm = float(np.max(np.linalg.norm(X, axis=1)))
+        norm = max(float(np.linalg.norm(part, axis=1).max()) for part in row_blocks(X))
         if not scale and linear:
             raise ValueError(
                 f"the inputs must have norms of at most 1 with scale=False, got {norm:.6g}; "
@@ -136,7 +137,8 @@ class UnitBall(NamedTuple):
                 f"{largest:.6g} for {base!r}"
             )
         divisor = max(norm, 1.0)
-        largest = _largest_diagonal(base, X / divisor)
+        # the inner product of rows in the ball is at most 1
+        largest = 1.0 if linear else _largest_diagonal(base, X / divisor)
         if largest > 1.0 + SLACK:
             raise ValueError(
                 "base_kernel must have k(x, x) of at most 1 in the unit ball, got "
@@ -160,4 +162,5 @@ class UnitBall(NamedTuple):
 
 
 def _largest_diagonal(base: Kernel, X: np.ndarray) -> float:
-    return float(np.max(np.abs(base.resolve(X).diag(X))))
+    resolved = base.resolve(X)
+    return max(float(np.abs(resolved.diag(part)).max()) for part in row_blocks(X))
