@@ -8,7 +8,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeVar
 
-from kbench.messages import format_seconds, plural
+from kbench.messages import format_memory, format_seconds, plural
 from kbench.records._suite import Limits, Protocol, Ref
 from kbench.records.canonical import AsJson
 
@@ -210,6 +210,11 @@ class Cost:
     if no trial ended in time."""
     is_least: bool = False
     """A trial has hit the limit of memory: the task needs at least `memory_mib`."""
+
+    def __str__(self) -> str:
+        """Write the CPU time, if there is one, and the memory."""
+        times = [f"{format_seconds(self.seconds.value)} of CPU time"] if self.seconds else []
+        return " and ".join([*times, format_memory(self.memory_mib.value)])
 
     def exceeds(self, limit_mib: float) -> bool:
         """Whether the memory is larger than a limit in nine cases of ten."""

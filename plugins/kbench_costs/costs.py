@@ -8,8 +8,9 @@ the journal is that of one machine.
 from __future__ import annotations
 
 import json
+import math
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -32,7 +33,7 @@ from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
 from kbench_costs.prediction import too_long
-from kbench_costs.trials import Samples, family, is_wide, needs_trials, task_cost
+from kbench_costs.trials import Samples, alternatives, family, is_wide, needs_trials, task_cost
 
 SHARE, MAX_S = 0.05, 20.0
 """CPU time of the trials of a cell: a share of that predicted for all its tasks, up to a bound."""
@@ -56,6 +57,9 @@ TRIAL_S = 60.0
 BEYOND = 1.25
 """A cell is skipped if a sample hits the limit of memory that should need this much of it."""
 
+LONG_TASK_S, CHEAPER = 10.0, 1.5
+"""CPU time of a task from which other options are tried, and the factor that is worth a word."""
+
 LONG_S = 5.0
 """CPU time of the smallest trial above which a cell is predicted from narrower embeddings."""
 
@@ -65,10 +69,14 @@ MAX_WIDTHS = 5
 
 @dataclass(frozen=True)
 class Prediction:
-    """The cost of a cell, and why it cannot fit into the memory limit; empty if it may."""
+    """The cost of a cell, and why it cannot fit into the memory limit; empty if it may.
+
+    `advice` has the options with which a task needs much less.
+    """
 
     cost: Cost
     refusal: str = ""
+    advice: str = ""
 
 
 @dataclass
@@ -95,17 +103,22 @@ def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
     if chosen:
         run.session.machine.acquire()
         predictions = _Costs(run).predict(list(chosen.values()))
+    advice = []
     for cell in cells if chosen else ():
         if (prediction := predictions.get(cell.key)) is None:
             continue
         # times of workers are not those of this machine
         cost = prediction.cost
         cell.cost = replace(cost, seconds=None) if run.offer else cost
-        refusal, timeout_s = prediction.refusal, run.suite.limits.task_timeout_s
-        if not refusal and cell.cost.seconds is not None:
-            refusal = too_long(cell.cost.seconds, timeout_s, cell.cell.protocol)
+        timeout_s = run.suite.limits.task_timeout_s
+        refusal = prediction.refusal or too_long(cell.cost.seconds, timeout_s, cell.cell.protocol)
         if refusal:
-            cell.problem = Problem("skipped", refusal)
+            cell.problem = Problem("skipped", refusal + prediction.advice)
+        elif prediction.advice and not run.offer:
+            advice.append(f"{cell.cell.name}: a task needs {cost}{prediction.advice}")
+    if advice:
+        others = f" (as in {plural(len(advice) - 1, 'other cell')})" if advice[1:] else ""
+        run.notice(advice[0] + others)
 
 
 class _Costs:
@@ -178,11 +191,13 @@ class _Costs:
             self._keep(subject)
         self._known[planned.key] = subject.trials
         predicted = subject.cost()
-        if predicted is None or not predicted.exceeds(self._limits.task_memory_mib):
-            return Prediction(predicted) if predicted else None
-        is_confirmed = self._is_over(subject)
-        predicted = subject.cost() or predicted
-        return Prediction(predicted, self._refusal(predicted, subject) if is_confirmed else "")
+        if predicted is None:
+            return None
+        refusal = ""
+        if predicted.exceeds(self._limits.task_memory_mib) and self._is_over(subject):
+            predicted = subject.cost() or predicted
+            refusal = self._refusal(predicted, subject)
+        return Prediction(predicted, refusal, self._advice(planned, subject, predicted, refusal))
 
     def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
         learner = self._run.registry.get("learner", cell.learner.name)
@@ -204,9 +219,12 @@ class _Costs:
 
     # -- trials
 
-    def _try(self, subject: _Subject, n_splits: int) -> None:
-        """Make trials on ever more rows, one with metrics, and one with all threads."""
-        self._grow(subject, n_splits)
+    def _try(self, subject: _Subject, n_splits: int, sizes: Sequence[int] = ()) -> None:
+        """Make trials of `sizes` or on ever more rows, one with metrics, one with all threads."""
+        for n_rows in sizes:
+            self._trial(subject, n_rows)
+        if not sizes:
+            self._grow(subject, n_splits)
         good = [trial.n_rows for trial in subject.trials if trial.status == "ok"]
         if good:
             self._trial(subject, good[0], has_metrics=True)
@@ -301,17 +319,46 @@ class _Costs:
     # -- what would fit
 
     def _refusal(self, predicted: Cost, subject: _Subject) -> str:
-        width = get_width(subject.cell)
+        width, limit = get_width(subject.cell), self._limits.task_memory_mib
         largest = None if width is None else self._largest(predicted, subject, width)
-        return cost.too_large(predicted, self._limits.task_memory_mib, WIDTH, largest)
+        if largest is not None:
+            return cost.too_large(predicted, limit, WIDTH, largest)
+        rows = subject.trials, cost.MARGIN * limit, subject.samples.n_rows, *subject.growth
+        n_rows = cost.round_width(cost.rows_that_need(*rows))
+        return cost.too_large(
+            predicted, limit, "max_train_rows", n_rows if n_rows > FIRST_ROWS else None
+        )
 
-    def _cost_of_width(self, subject: _Subject, width: int) -> Cost | None:
-        """Try a cell with another number of components."""
-        cell = set_width(subject.cell, width)
-        key = f"{subject.key}/{WIDTH}={width}"
-        other = self._subject(key, cell, subject.task, subject.samples)
+    def _advice(self, planned: PlannedCell, subject: _Subject, known: Cost, refusal: str) -> str:
+        """Write the options with which a long task needs much less, by trials of the same sizes."""
+        limits, protocol, advice = self._limits, subject.cell.protocol, ""
+        seconds = known.seconds.value if known.seconds else 0.0
+        is_refused = refusal or too_long(known.seconds, limits.task_timeout_s, protocol)
+        best, most = math.inf if is_refused else seconds, SHARE / 2 * seconds * len(planned.missing)
+        short = (
+            trial for trial in subject.trials if trial.status == "ok" and trial.seconds <= most
+        )
+        sizes = sorted({trial.n_rows for trial in short})
+        is_long = seconds >= LONG_TASK_S and len(sizes) > 1
+        for name, cell in alternatives(planned, self._run.registry) if is_long else ():
+            other = self._variant(subject, name, cell, lambda it: self._try(it, 1, sizes))
+            if (
+                other
+                and other.seconds
+                and CHEAPER * other.seconds.value < best
+                and not other.exceeds(limits.task_memory_mib)
+                and not too_long(other.seconds, limits.task_timeout_s, protocol)
+            ):
+                best, advice = other.seconds.value, f"{advice}; with {name} in [protocol], {other}"
+        return advice
+
+    def _variant(
+        self, subject: _Subject, name: str, cell: Cell, make_trials: Callable[[_Subject], None]
+    ) -> Cost | None:
+        """Predict another form of a cell."""
+        other = self._subject(f"{subject.key}/{name}", cell, subject.task, subject.samples)
         if not other.trials:
-            self._grow(other)
+            make_trials(other)
             self._keep(other)
         return other.cost()
 
@@ -321,7 +368,10 @@ class _Costs:
         needs = {width: predicted.memory_mib.high}
         for _ in range(MAX_WIDTHS):
             smaller = cost.next_width(needs, limit)
-            if smaller is None or (known := self._cost_of_width(subject, smaller)) is None:
+            if smaller is None:
+                break
+            given = f"{WIDTH}={smaller}", set_width(subject.cell, smaller)
+            if (known := self._variant(subject, *given, self._grow)) is None:
                 break
             needs[smaller] = known.memory_mib.high
         return cost.largest_width(needs, limit)

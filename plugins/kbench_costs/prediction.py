@@ -293,7 +293,7 @@ def too_large(cost: Cost, limit_mib: float, name: str = "", largest: int | None 
     return f"needs {least}{need}, the limit is {limit}{advice}"
 
 
-def too_long(seconds: Estimate, timeout_s: float, protocol: Protocol) -> str:
+def too_long(seconds: Estimate | None, timeout_s: float, protocol: Protocol) -> str:
     """Say that a task does not end before its timeout; empty if it may, in one case of twenty.
 
     Its threads share its CPU time. A search that has a timeout ends earlier.
@@ -301,8 +301,8 @@ def too_long(seconds: Estimate, timeout_s: float, protocol: Protocol) -> str:
     >>> too_long(Estimate(36_000, 30_000, 43_000), 1800, Protocol(threads=2))
     'needs 10 h of CPU time, more than `task_timeout=1800` allows; `task_timeout=21500` should do'
     """
-    n_threads = protocol.threads
-    if protocol.search_timeout_s is not None or seconds.low <= n_threads * timeout_s:
+    n_threads, is_bounded = protocol.threads, protocol.search_timeout_s is not None
+    if is_bounded or seconds is None or seconds.low <= n_threads * timeout_s:
         return ""
     allowed, enough = (
         option("task_timeout", limit) for limit in (timeout_s, math.ceil(seconds.high / n_threads))

@@ -52,6 +52,28 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> 
     return _BYTES * n * max(widths) > limit_mib * 2**20 / 2
 
 
+OUTER, FLOAT32 = "refit_maps_in_inner_folds = false", 'block_dtype = "float32"'
+
+
+def alternatives(planned: PlannedCell, registry: Registry) -> list[tuple[str, Cell]]:
+    """List options of the protocol that may need less, and the cell with each of them."""
+    cell, protocol, facts = planned.cell, planned.cell.protocol, planned.dataset
+    learner = registry.get("learner", cell.learner.name)
+    is_bound = (
+        learner.uses_kernel
+        or registry.get("feature map", cell.feature_map.name).supervised
+        or protocol.search_method == "racing"
+        or (facts is not None and "target_encoded" in facts.feature_kinds)
+    )
+    outer = replace(protocol, refit_maps_in_inner_folds=False)
+    options = {OUTER: outer}
+    if learner.path is not None:
+        name = FLOAT32 if outer == protocol else f"{OUTER} and {FLOAT32}"
+        options[name] = replace(outer, block_dtype="float32")
+    allowed = (item for item in options.items() if item[1] != protocol and not is_bound)
+    return [(name, replace(cell, protocol=changed)) for name, changed in allowed]
+
+
 SPLITS_SD, MEMORY_OF_SPLITS_SD = 0.12, 0.06
 """Standard deviations of the logarithms of costs between splits of a cell."""
 

@@ -3,17 +3,18 @@
 import itertools
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from kbench import Dataset
+from kbench import Dataset, FeatureMap, Learner
 from kbench.cli import show
 from kbench.cli.plan import print_plan
 from kbench.evaluation.split_view import assign
 from kbench.execution import task_functions
 from kbench.planning.suite_file import read
-from kbench.records import Cost, Estimate, Protocol
+from kbench.records import Cell, Cost, Estimate, Protocol, Ref
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.results.row_builders import make_full_row, make_row
@@ -285,6 +286,85 @@ learners = [
 feature_maps = [{ name = "rff", n_components = 256, bandwidth_factor = { tune = [1.0, 2.0] } }]
 learners = [{ name = "linear-svm", C = { tune = [1.0, 16.0, 256.0] } }]
 """
+
+
+OUTER = "refit_maps_in_inner_folds = false"
+
+
+def make_cost(memory, seconds):
+    return Cost(*(Estimate(value, value, value) for value in (memory, seconds)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seconds", "memory", "word"),
+    [(0.2, 90.0, "other cell"), (0.9, 90.0, ""), (0.2, 9000.0, "")],
+    ids=["much cheaper", "little cheaper", "too large"],
+)
+def test_an_option_that_is_much_cheaper_is_named(runner, monkeypatch, seconds, memory, word):
+    run, seen = runner(wide(3), wide(4))
+    ran(run, seen)  # fetches the data
+    monkeypatch.setattr(costs, "LONG_TASK_S", 0.0)
+    monkeypatch.setattr(costs, "SHARE", 1e6)
+    monkeypatch.setattr(costs, "MAX_S", 0.0)
+    tried = []
+
+    def variant(self, subject, name, cell, make_trials):
+        tried.append((name, cell.protocol.refit_maps_in_inner_folds))
+        known = subject.cost().seconds.value
+        return make_cost(memory, seconds * known)
+
+    monkeypatch.setattr(costs._Costs, "_variant", variant)
+    run, seen = runner(wide(5), wide(6))
+    preview(run)
+    assert set(tried) == {(OUTER, False)}
+    said = [notice for notice in seen.notices if OUTER in notice]
+    assert len(said) == bool(word)
+    for notice in said:
+        pattern = (
+            rf"a task needs .* and .*; with {OUTER} in \[protocol\], .* of CPU time and 90 MiB"
+        )
+        assert re.search(pattern + r" \(as in 1 other cell\)$", notice)
+
+
+@pytest.mark.slow
+def test_a_refusal_names_the_option_that_fits(runner, monkeypatch):
+    ran(*runner(wide(3), memory=150))  # fetches the data
+    monkeypatch.setattr(costs, "LONG_TASK_S", 0.0)
+    monkeypatch.setattr(costs, "SHARE", 1e6)
+    monkeypatch.setattr(costs, "MAX_S", 0.0)
+    monkeypatch.setattr(Cost, "exceeds", lambda self, limit: self.memory_mib.value != 90.0)
+    monkeypatch.setattr(costs._Costs, "_is_over", lambda self, subject: True)
+    monkeypatch.setattr(costs, "get_width", lambda cell: None)
+    monkeypatch.setattr(costs._Costs, "_variant", lambda *given: make_cost(90.0, 1e-3))
+    plan = preview(runner(wide(5), memory=150)[0])
+    assert re.search(
+        r"the limit is 150 MiB; max_train_rows up to about [\d,]+ should fit; "
+        rf"with {OUTER} in \[protocol\], 0.001 s of CPU time and 90 MiB$",
+        plan.cells[0].problem.reason,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "supervised", "path", "expected"),
+    [
+        ({}, False, "alpha", [OUTER, f'{OUTER} and block_dtype = "float32"']),
+        ({}, False, None, [OUTER]),
+        ({"refit_maps_in_inner_folds": False}, False, "alpha", ['block_dtype = "float32"']),
+        ({}, True, "alpha", []),
+        ({"search_method": "racing"}, False, "alpha", []),
+    ],
+)
+def test_options_are_those_that_the_protocol_allows(given, supervised, path, expected):
+    records = {
+        "feature map": FeatureMap("map", make=object, supervised=supervised),
+        "learner": Learner("learner", classifier=object, path=path),
+    }
+    cell = Cell(Ref("data"), Ref("map"), Ref("learner"), Protocol(**given))
+    planned = SimpleNamespace(cell=cell, dataset=None)
+    found = trials.alternatives(planned, SimpleNamespace(get=lambda kind, name: records[kind]))
+    assert [name for name, _ in found] == expected
+    assert all(not each.protocol.refit_maps_in_inner_folds for _, each in found)
 
 
 @pytest.mark.slow
