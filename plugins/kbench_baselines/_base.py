@@ -56,7 +56,7 @@ def resolve_bandwidth(estimator, X, metric):
 
 
 class FitsOnBlocks:
-    """Mixin of scikit-learn's maps whose fits on blocks of rows are all the same.
+    """Mixin of scikit-learn's maps that are equal after a fit on any block of rows.
 
     The rows are validated, and only the number of columns is used.
     """

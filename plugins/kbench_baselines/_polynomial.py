@@ -185,7 +185,7 @@ def polynomial_gram(fitted, X, Y):
 
 
 COLUMN_VALUES = 2**24
-"""Values of the columns whose quantiles are computed in one pass over the rows."""
+"""Values of the columns whose quantiles are computed in one pass."""
 
 
 def _quantiles(X, shares):
