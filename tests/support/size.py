@@ -7,7 +7,8 @@ import io
 import tokenize
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 FOLDERS = ("kbench", "plugins", "suites", "dashboards")
@@ -42,19 +43,8 @@ def sources(root: Path) -> Iterator[Path]:
 
 def measured(root: Path) -> Size:
     """Count the product below a folder."""
-    size = Size()
-    for path in sources(root):
-        text = path.read_text()
-        tree = ast.parse(text)
-        nodes = list(ast.walk(tree))
-        size.files += 1
-        size.lines += len(text.splitlines())
-        size.code += len(_lines_of_tokens(text) - _lines_of_docstrings(nodes))
-        size.statements += sum(isinstance(node, ast.stmt) for node in nodes)
-        size.nodes += len(nodes)
-        size.any += sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes)
-        size.dict_any += text.count("dict[str, Any]")
-    return size
+    counts = [asdict(_counts(path)[0]) for path in sources(root)]
+    return Size(**{name: sum(each[name] for each in counts) for name in asdict(Size())})
 
 
 def same_names(folder: Path) -> dict[str, list[Path]]:
@@ -69,12 +59,31 @@ def same_names(folder: Path) -> dict[str, list[Path]]:
 def long_signatures(root: Path, most: int) -> Iterator[str]:
     """Yield the functions with more than `most` parameters, as ``module.py:name``."""
     for path in sources(root):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                given = node.args
-                n = len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
-                if n > most:
-                    yield f"{path.relative_to(root).as_posix()}:{node.name}"
+        for name, n in _counts(path)[1]:
+            if n > most:
+                yield f"{path.relative_to(root).as_posix()}:{name}"
+
+
+@cache
+def _counts(path: Path) -> tuple[Size, list[tuple[str, int]]]:
+    """Return the size of a module, and its functions with the numbers of their parameters."""
+    text = path.read_text()
+    nodes = list(ast.walk(ast.parse(text)))
+    size = Size(
+        files=1,
+        lines=len(text.splitlines()),
+        code=len(_lines_of_tokens(text) - _lines_of_docstrings(nodes)),
+        statements=sum(isinstance(node, ast.stmt) for node in nodes),
+        nodes=len(nodes),
+        any=sum(isinstance(node, ast.Name) and node.id == "Any" for node in nodes),
+        dict_any=text.count("dict[str, Any]"),
+    )
+    functions = [
+        (node.name, sum(map(len, (node.args.posonlyargs, node.args.args, node.args.kwonlyargs))))
+        for node in nodes
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return size, functions
 
 
 def _lines_of_tokens(text: str) -> set[int]:

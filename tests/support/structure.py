@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -80,21 +81,41 @@ def imports(root: Path, also_types: bool = True) -> tuple[Import, ...]:
 
 
 def _read_imports(root: Path, also_types: bool) -> Iterator[Import]:
+    for name, module in _contents(root).items():
+        for target, for_types in module.imports:
+            if also_types or not for_types:
+                yield name, target
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the counts need of a module, which is parsed once for all of them."""
+
+    imports: list[tuple[str, bool]]
+    """The modules that it imports, and whether all it imports of one is for types only."""
+    strings: list[str]
+
+
+@cache
+def _contents(root: Path) -> dict[str, Contents]:
     known = modules(root)
+    found = {}
     for name, path in known.items():
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        skipped = set() if also_types else set(_for_types(tree))
-        seen = set()
+        for_types = set(_for_types(tree))
+        imported: dict[str, bool] = {}
+        strings = []
         for node in ast.walk(tree):
-            if node in skipped:
-                continue
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                strings.append(node.value)
             for target in _targets(node, package):
                 module, _, _ = target.rpartition(".")
-                found = target if target in known else module if module in known else ""
-                if found and found != name and found not in seen:
-                    seen.add(found)
-                    yield name, found
+                inner = target if target in known else module if module in known else ""
+                if inner and inner != name:
+                    imported[inner] = imported.get(inner, True) and node in for_types
+        found[name] = Contents([*imported.items()], strings)
+    return found
 
 
 def _for_types(tree: ast.AST) -> Iterator[ast.AST]:
@@ -134,15 +155,13 @@ def between_packages(root: Path) -> list[Import]:
 def named_packages(root: Path) -> list[tuple[str, str]]:
     """Return the packages of features and plugins that the core names in a string."""
     return [
-        (name, node.value)
-        for name, path in modules(root).items()
+        (name, value)
+        for name, module in _contents(root).items()
         if owner(name) == "core"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node.value.partition(".")[0].partition(":")[0] in OWNERS
-        and owner(node.value.partition(":")[0]) != "core"
-        and node.value not in HOOKS
+        for value in module.strings
+        if value.partition(".")[0].partition(":")[0] in OWNERS
+        and owner(value.partition(":")[0]) != "core"
+        and value not in HOOKS
     ]
 
 
