@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import functools
 import gc
+import importlib.util
 import itertools
 import os
 import shutil
@@ -64,37 +65,68 @@ def _leave_user():
 HOME = _leave_user()
 
 
-COMPILED = ("kbench_nbcs._compiled", "kbench_nbcs._mesh_compiled")
+COMPILED = (
+    "kbench_nbcs._compiled, kbench_learners._winnow_compiled",
+    "kbench_nbcs._mesh_compiled",
+)
 """Modules that numba compiles for many seconds where its cache has nothing yet."""
+
+LATER = "mlflow.store.tracking.sqlalchemy_store, distributed, matplotlib.pyplot, openml, hypothesis"
+"""Packages that tests and their processes import after the collection, when none is compiled."""
+
+FRESH = "KBENCH_TEST_FRESH"
 
 
 def _only_starts_workers(config):
     return config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
 
 
+def _bytecode(name):
+    return Path(importlib.util.cache_from_source(importlib.util.find_spec(name).origin))
+
+
 def pytest_configure(config):
     """Compile what all workers import once: each of them would, in a fresh checkout."""
-    if _only_starts_workers(config) and not any(
-        (ROOT / "plugins" / "kbench_nbcs").glob("__pycache__/*.nbi")
-    ):
-        compiling = [
-            subprocess.Popen([sys.executable, "-c", f"import {name}"], stderr=subprocess.DEVNULL)
-            for name in COMPILED
-        ]
-        for process in compiling:
-            process.wait()
+    if not _only_starts_workers(config):
+        return
+    missing = []
+    if not any((ROOT / "plugins" / "kbench_nbcs").glob("__pycache__/*.nbi")):
+        missing += COMPILED
+        if config.args == config.getini("testpaths"):
+            os.environ[FRESH] = "1"
+    # some installers leave the compiling to the first import
+    if not (mlflow := _bytecode("mlflow")).exists() and os.access(mlflow.parents[1], os.W_OK):
+        missing.append(LATER)
+    compiling = [
+        subprocess.Popen(
+            [sys.executable, "-c", f"import {names}"],
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
+            stderr=subprocess.DEVNULL,
+        )
+        for names in missing
+    ]
+    for process in compiling:
+        process.wait()
 
 
 def pytest_collection(session):
     """Keep the collector from looking through all tests again and again."""
     if not _only_starts_workers(session.config):
         gc.disable()
+        # where pytest has to rewrite all modules, every other worker begins with the last ones
+        if FRESH in os.environ and os.environ.get("PYTEST_XDIST_WORKER", "gw0")[-1] in "13579":
+            for path in sorted((ROOT / "tests").rglob("test_*.py"), reverse=True):
+                name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+                with contextlib.suppress(Exception, pytest.skip.Exception):
+                    importlib.import_module(name)
 
 
 def pytest_collection_finish():
     """Leave the checkout; write no compiled modules: one of this second passes for current."""
     gc.freeze()
     gc.enable()
+    # most tests leave no circles: by default the collector takes a twentieth of the time
+    gc.set_threshold(50_000, 20, 20)
     os.chdir(HOME)
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
