@@ -114,7 +114,7 @@ def pytest_collection(session):
     if not _only_starts_workers(session.config):
         gc.disable()
         # where pytest has to rewrite all modules, every other worker begins with the last ones
-        if FRESH in os.environ and os.environ.get("PYTEST_XDIST_WORKER", "gw0")[-1] in "13579":
+        if os.environ.pop(FRESH, "") and os.environ["PYTEST_XDIST_WORKER"][-1] in "13579":
             for path in sorted((ROOT / "tests").rglob("test_*.py"), reverse=True):
                 name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
                 with contextlib.suppress(Exception, pytest.skip.Exception):
