@@ -54,11 +54,6 @@ KEEP = 64
 KEEP_ROWS = 100_000
 """Rows up to which they are kept."""
 
-_OTHER_RECORDS = (
-    "the plugin gives other records than when the run was planned, such as another grid: "
-    "run the same command again"
-)
-
 _REFS = ("dataset", "feature_map", "learner")
 _FIELDS = ("metrics", "details")
 _TIMES = ("fit_time_s", "predict_time_s", "fit_time_cpu_s", "predict_time_cpu_s")
@@ -244,9 +239,11 @@ def compute(
     )
     after = snapshot()
     manifest = present.build(outcome.recorded)
-    if _has_other_records(outcome, task):
+    value = outcome.value if isinstance(outcome.value, Mapping) else {}
+    if outcome.status == "ok" and value.get("records", task.records) != task.records:
         # what computed it is not what was planned: whatever it is, it is not reused
-        outcome, manifest = _fail(outcome, _OTHER_RECORDS), None
+        why = "the plugin gives other records than when the run was planned, such as another grid"
+        outcome, manifest = _fail(outcome, f"{why}: run the same command again"), None
     outcome = replace(outcome, recorded=())
     if outcome.status == "ok":
         outcome = _score(outcome, assignment, handover, task)
@@ -307,11 +304,6 @@ def _score(
         "predictions": [pack(predictions, key) for predictions in evaluation.of_seeds],
     }
     return replace(outcome, value=scored_value)
-
-
-def _has_other_records(outcome: CallOutcome, task: Task) -> bool:
-    value = outcome.value if isinstance(outcome.value, Mapping) else {}
-    return outcome.status == "ok" and value.get("records", task.records) != task.records
 
 
 def _fail(outcome: CallOutcome, error: str) -> CallOutcome:

@@ -13,9 +13,11 @@ from kbench.execution.sandbox import Sandbox
 from kbench.execution.warm_parents import WarmParents, make_preload
 from kbench.planning.component_refs import LISTS
 from kbench.planning.planned import PlannedCell
+from kbench.planning.suite_file import find, read
 from kbench.planning.suite_plan import SuitePlan
 from kbench.records import Suite, TaskType
 from kbench.records.canonical import dumps, to_json
+from kbench.registry.installed import HOST
 from kbench.storage.files import Holder, describe_holder
 
 
@@ -45,12 +47,14 @@ class Session:
     def check_parameters(self, cells: Iterable[PlannedCell] = (), *, light: bool = False) -> None:
         """Check the parameters of all components, in a separate process; again for a new task.
 
-        Components of finished cells are right. A `light` process is not for tasks too.
+        Components of finished cells are right. A `light` process is not for tasks too, and is not
+        started for components that tests of kbench check.
         Raises SuiteError if a parameter does not exist, or has an invalid value.
         """
         if (task := self._plan.task) in self._checked:
             return
-        right = {
+        tested = self._list_tested() if light else set()
+        right = tested | {
             dumps(to_json(ref))
             for planned in cells
             for ref in (planned.cell.dataset, planned.cell.feature_map, planned.cell.learner)
@@ -68,6 +72,21 @@ class Session:
             if light:
                 parents.close()
         self._checked |= {None, task}
+
+    def _list_tested(self) -> set[str]:
+        """Return the components, as JSON, in the file of a suite that comes with kbench.
+
+        Its tests check them; one whose packages are not installed is left out.
+        """
+        name, registry = self._plan.suite.name, self._plan.registry
+        if name not in registry.all("suite") or registry.owner("suite", name).distribution != HOST:
+            return set()
+        return {
+            dumps(ref)
+            for kind, placed in list_components(read(*find(name, registry), registry)).items()
+            for _, ref in placed
+            if all(map(self._plan.planner.present.module, registry.get(kind, ref["name"]).depends))
+        }
 
     def terms(self, until: float) -> Terms:
         """Return what must hold on every host that computes tasks of the plan, until a time."""
@@ -107,13 +126,15 @@ Placed = Mapping[str, Sequence[Any]]
 
 def list_components(suite: Suite) -> Placed:
     """Return every component of a suite with its place, by kind, as JSON."""
-    places: dict[str, list[Any]] = {kind: [] for kind in LISTS.values()}
-    for number, block in enumerate(suite.blocks):
-        at = f"block[{number}]." if len(suite.blocks) > 1 else ""
-        for key, kind in LISTS.items():
-            refs = enumerate(getattr(block, key))
-            places[kind] += [(f"{at}{key}[{i}]", to_json(ref)) for i, ref in refs]
-    return places
+    places = [f"block[{n}]." for n in range(len(suite.blocks))] if suite.blocks[1:] else [""]
+    return {
+        kind: [
+            (f"{at}{key}[{i}]", to_json(ref))
+            for at, block in zip(places, suite.blocks, strict=True)
+            for i, ref in enumerate(getattr(block, key))
+        ]
+        for key, kind in LISTS.items()
+    }
 
 
 def parameter_mistakes(

@@ -154,7 +154,7 @@ def kbench_learners():
         _learner("kernel-perceptron", "kernel", {"kernel": _KERNELS}, "ovr"),
         _learner("knn", "neighbours", neighbours),
         _learner("gradient-boosting", "trees", _BOOSTING),
-        _learner("lightgbm", "trees", _LIGHTGBM),
+        _learner("lightgbm", "trees", _LIGHTGBM, depends=["lightgbm"]),
         _learner("random-forest", "trees", forest),
         _learner("mlp", "networks", _MLP),
         _learner(

@@ -26,7 +26,6 @@ BACKSTOP_MIB = 2048
 """Address space beyond the memory limit: code maps more than it uses."""
 
 _TRUSTED = {"kbench", "numpy", "scipy", "sklearn"} | sys.stdlib_module_names
-_ERROR_CHARACTERS = 100_000
 _LARGEST = 2**62  # a larger limit cannot be passed to the system
 _NO_MEMORY = ("can't start new thread", "bad_alloc", "Cannot allocate memory")
 
@@ -122,13 +121,10 @@ def _isolate(supervisor: int, output: int) -> None:
     faulthandler.enable(sys.stderr)  # the Python line of a segmentation fault
 
 
-_DECADES_S = 1e9
-
-
 def _limit(size: int, time_s: float | None, memory_mib: float | None, address_mib: float) -> None:
     _lower(resource.RLIMIT_CORE, 0, 0)
     # the kernel counts nanoseconds: a limit of centuries would end a process at once
-    if time_s is not None and time_s < _DECADES_S:
+    if time_s is not None and time_s < 1e9:
         # Only for a supervisor that fails to act: every core busy all the time.
         seconds = math.ceil(time_s) * (os.cpu_count() or 1) + 2
         _lower(resource.RLIMIT_CPU, seconds, seconds + 2)
@@ -164,7 +160,7 @@ def _call(function: str, payload: bytes, channel: int | None) -> tuple[wire.Head
         frames = error.__traceback__.tb_next if error.__traceback__ else None
         trace = "".join(traceback.format_exception(type(error), error, frames))
         header = {"status": "out_of_memory" if no_memory else "error"}
-        return header | {"error": trace[-_ERROR_CHARACTERS:]}, b""
+        return header | {"error": trace[-100_000:]}, b""
 
 
 def _is_no_memory(error: BaseException) -> bool:

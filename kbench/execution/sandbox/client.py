@@ -127,10 +127,11 @@ class Sandbox:
         module, _, name = function.partition(":")
         if not module or not name:
             raise ValueError(f"function must be 'module:name', got {function!r}")
-        for key, limit in (("time_s", time_s), ("memory_mib", memory_mib)):
+        given = {"time_s": time_s, "memory_mib": memory_mib}
+        for key, limit in given.items():
             if limit is not None and not limit > 0:
                 raise ValueError(f"{key} must be a number > 0, or None, got {limit!r}")
-        limits = {"time_s": _finite(time_s), "memory_mib": _finite(memory_mib)}
+        limits = {key: None if limit == math.inf else limit for key, limit in given.items()}
         limits["address_mib"] = address_mib
         message = wire.pack({"function": function, **limits}, json.dumps(payload).encode("ascii"))
         request = _Request(message, limits["time_s"], wanted, converse)
@@ -240,10 +241,6 @@ class Sandbox:
 
 class _UnwantedError(Exception):
     """The caller no longer wants the answer."""
-
-
-def _finite(limit: float | None) -> float | None:
-    return None if limit == math.inf else limit
 
 
 @contextlib.contextmanager
