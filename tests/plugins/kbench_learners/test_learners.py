@@ -22,6 +22,7 @@ from kbench.evaluation.method import learner_side
 from kbench.registry.installed import HOST, list_plugins
 from kbench.registry.registry import build
 from kbench_learners import PathRidgeClassifier
+from kbench_learners._estimator import class_numbers
 from kbench_learners._linear_svm import margin_error
 from kbench_learners._ridge import ridge_path
 
@@ -240,3 +241,25 @@ def test_ridge_names_what_is_wrong():
 @pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
 def test_ridge_sklearn_contract(multiclass):
     check_estimator(PathRidgeClassifier(multiclass=multiclass))
+
+
+@pytest.mark.parametrize(
+    ("labels", "codes"),
+    [
+        (np.array([7, 3, 7, 3], dtype=np.uint8), [1, 0, 1, 0]),
+        (np.array(["b", "a", "b", "a"]), [1, 0, 1, 0]),
+        (np.array([True, False, True, False]), [1, 0, 1, 0]),
+        (np.array(["b", "a", "b", "a"], dtype=object), [1, 0, 1, 0]),
+        (np.array([2.0, -1.0, 2.0, -1.0]), [1, 0, 1, 0]),
+    ],
+)
+def test_labels_of_all_kinds_become_class_numbers(labels, codes):
+    estimator = PathRidgeClassifier()
+    assert class_numbers(estimator, labels).tolist() == codes
+    assert estimator.classes_.tolist() == np.unique(labels).tolist()
+
+
+@pytest.mark.parametrize("labels", [np.array([0.5, 1.5, 2.5]), np.array([0.5, 1.5, 2.5], "O")])
+def test_labels_that_are_no_classes_are_refused(labels):
+    with pytest.raises(ValueError, match=r"[Uu]nknown"):
+        class_numbers(PathRidgeClassifier(), labels)
