@@ -59,7 +59,11 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
         _print_datasets(console, report, rows)
         console.print("--all prints the cells")
     tasks, cached = (sum(row[key] for row in rows) for key in ("tasks", "cached"))
-    line = f"\n{plural(len(rows), 'cell')}, {plural(tasks, 'task')} to compute, {cached} cached"
+    line = (
+        f"\n{plural(len(rows), 'cell')}, "
+        f"{'at least ' * any('has its own splits' in str(row['note']) for row in rows)}"
+        f"{plural(tasks, 'task')} to compute, {cached} cached"
+    )
     if tasks:
         line += (
             "; no time to estimate from yet"
@@ -107,10 +111,10 @@ def _print_datasets(console: Console, report: Report, rows: Sequence[Line]) -> N
 
 
 def _note(cell: PlannedCell) -> str:
-    if cell.problem:
-        skipped = "skipped: " if cell.problem.status == "skipped" else ""
-        return put_flags(f"{skipped}{cell.problem.reason}")
-    return "dataset not loaded yet" if cell.dataset is None else ""
+    if problem := cell.problem:
+        return put_flags(f"{'skipped: ' * (problem.status == 'skipped')}{problem.reason}")
+    splits = ", which has its own splits" * (cell.cell.protocol.cv == "official")
+    return f"dataset not loaded yet{splits}" if cell.dataset is None else ""
 
 
 def _written_cost(cell: PlannedCell) -> tuple[str, str]:

@@ -138,6 +138,25 @@ def test_the_plan_of_many_cells_has_a_line_for_each_dataset(monkeypatch, capsys)
     assert len(capsys.readouterr().out.splitlines()) == 1 + 30 + 2
 
 
+@pytest.mark.parametrize(
+    ("cv", "is_loaded", "note", "least"),
+    [
+        ("official", False, "dataset not loaded yet, which has its own splits", "at least "),
+        ("official", True, "", ""),
+        ("stratified", False, "dataset not loaded yet", ""),
+    ],
+)
+def test_the_plan_says_that_a_dataset_decides_the_number_of_tasks(
+    capsys, cv, is_loaded, note, least
+):
+    cell = Cell(Ref("data"), Ref("map"), Ref("ridge"), Protocol(cv=cv))
+    planned = PlannedCell(cell, "key", DatasetFacts("c" * 64) if is_loaded else None, 3)
+    print_plan(Report(Suite("one", ()), [planned], 0.0, "here"), as_json=False)
+    _, row, _, total = capsys.readouterr().out.splitlines()
+    assert row.split("0", 1)[1].strip() == note
+    assert total.startswith(f"1 cell, {least}3 tasks to compute, 0 cached")
+
+
 @pytest.mark.parametrize("names", [["accuracy"], ["accuracy", "gram_error_frobenius"]])
 def test_published_figures_of_several_metrics_name_theirs(capsys, names):
     values = {"accuracy": 0.9, "accuracy_sd": 0.1, "gram_error_frobenius": 0.2}
