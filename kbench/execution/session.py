@@ -53,8 +53,7 @@ class Session:
         """
         if (task := self._plan.task) in self._checked:
             return
-        tested = self._list_tested() if light else set()
-        right = tested | {
+        right = (self._list_tested() if light else set()) | {
             dumps(to_json(ref))
             for planned in cells
             for ref in (planned.cell.dataset, planned.cell.feature_map, planned.cell.learner)
@@ -81,10 +80,11 @@ class Session:
         name, registry = self._plan.suite.name, self._plan.registry
         if name not in registry.all("suite") or registry.owner("suite", name).distribution != HOST:
             return set()
+        placed = list_components(read(*find(name, registry), registry))
         return {
             dumps(ref)
-            for kind, placed in list_components(read(*find(name, registry), registry)).items()
-            for _, ref in placed
+            for kind in LISTS.values()
+            for _, ref in placed[kind]
             if all(map(self._plan.planner.present.module, registry.get(kind, ref["name"]).depends))
         }
 
