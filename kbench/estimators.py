@@ -33,6 +33,7 @@ from sklearn.base import (
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.arrays import like, namespace, on_device, take, to_numpy
 from kbench.parameters import check_coefficients, check_parameters
 
 if TYPE_CHECKING:
@@ -90,6 +91,36 @@ def is_validated(
         )
 
 
+def validated(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    dtypes: tuple[type, ...],
+    reset: bool,
+    accept_sparse: str | tuple[str, ...] | bool = False,
+) -> Matrix:
+    """Return inputs as `validate_data` does, those of another namespace where they are.
+
+    If the estimator has not scikit-learn's tag `array_api_support`, they come to the host.
+    """
+    xp = namespace(X)
+    is_kept = xp is not np and estimator.__sklearn_tags__().array_api_support
+    if is_kept and xp.isdtype(X.dtype, ("bool", "integral", "real floating")):
+        if X.dtype not in [getattr(xp, dtype.__name__) for dtype in dtypes]:
+            X = xp.astype(X, xp.float64)
+        # a sum shows a NaN or an infinity without a temporary of the size of X
+        if X.ndim == 2 and X.shape[0] > 0 and (xp.isfinite(xp.sum(X)) or xp.all(xp.isfinite(X))):
+            validate_data(estimator, to_numpy(take(X, slice(1))), dtype=dtypes, reset=reset)
+            return X
+    rows: Matrix = validate_data(
+        estimator,
+        X if xp is np else to_numpy(X),
+        accept_sparse=accept_sparse,
+        dtype=dtypes,
+        reset=reset,
+    )
+    return rows
+
+
 class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """A transformer that checks its parameters and inputs, and keeps float32.
 
@@ -99,6 +130,13 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     takes_lazy_rows: ClassVar[bool] = False
     """Whether `fit` takes training data that are not in memory, see `kbench.FeatureMap`."""
+
+    takes_any_namespace: ClassVar[bool] = False
+    """Whether the map computes in the namespace and on the device of its inputs.
+
+    Then `_fit` and `_transform` also get arrays of torch and the array API, and the arrays that
+    `_fit` sets as attributes are moved to where the training data are.
+    """
 
     _accept_sparse: ClassVar[str | tuple[str, ...] | bool] = "csr"
     _dtypes: ClassVar[tuple[type, ...]] = (np.float64, np.float32)
@@ -120,6 +158,9 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         X = self._validate(X)
         check_parameters(self)
         self._n_features_out = self._fit(X)
+        if namespace(X) is not np:
+            fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
+            vars(self).update(on_device(fitted, X))
         return self
 
     def transform(self, X: MatrixLike) -> Matrix:
@@ -134,7 +175,8 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Returns
         -------
         {ndarray, CSR matrix}, shape (n_samples, n_features_out)
-            float32 for float32 inputs, if the map keeps them, else float64.
+            float32 for float32 inputs, if the map keeps them, else float64. Where the map
+            supports it, an array of the namespace and on the device of `X`.
         """
         check_is_fitted(self)
         return self._transform(self._validate(X, reset=False))
@@ -145,10 +187,7 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         if is_lazy(X):
             self._validate(X[:1])
             return X
-        rows: Matrix = validate_data(
-            self, X, accept_sparse=self._accept_sparse, dtype=self._dtypes, reset=reset
-        )
-        return rows
+        return validated(self, X, self._dtypes, reset, self._accept_sparse)
 
     def _fit(self, X: Matrix) -> int:
         raise NotImplementedError
@@ -158,6 +197,7 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        tags.array_api_support = self.takes_any_namespace
         tags.input_tags.sparse = bool(self._accept_sparse)
         tags.transformer_tags.preserves_dtype = [dtype.__name__ for dtype in self._dtypes]
         return tags
@@ -187,13 +227,14 @@ class InputGradient:
         Returns
         -------
         ndarray, shape (n_samples, n_features) or (n_outputs, n_samples, n_features)
+            In the namespace of `X`, if the map computes in it.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        coef = np.asarray(coef, dtype=np.float64)
+        X = validated(self, X, dtypes=(np.float64,), reset=False)
+        coef = like(coef, X)
         check_coefficients(coef.shape, self._n_features_out)
-        gradients = self._gradient(np.asarray(X), np.atleast_2d(coef))
-        return gradients[0] if coef.ndim == 1 else gradients
+        gradients = self._gradient(X, coef if coef.ndim == 2 else coef[None, :])
+        return gradients[0, ...] if coef.ndim == 1 else gradients
 
     def _gradient(self, X: np.ndarray, coef: np.ndarray) -> np.ndarray:
         raise NotImplementedError

@@ -5,12 +5,23 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kbench.arrays import Matrix, MatrixLike, check_rows, inverse_roots, is_positive
+from kbench.arrays import (
+    Matrix,
+    MatrixLike,
+    check_rows,
+    empty,
+    inverse_roots,
+    is_positive,
+    like,
+    namespace,
+    take,
+    to_numpy,
+)
 from kbench.parameters import check_coefficients, check_number
 
 
@@ -28,6 +39,12 @@ class Kernel:
         """Every Gram matrix ``k(X)`` is positive semidefinite."""
         return True
 
+    takes_any_namespace: ClassVar[bool] = False
+    """Whether Gram matrices are computed in the namespace and on the device of the inputs.
+
+    Other kernels compute those of arrays of torch and the array API on the host.
+    """
+
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Compute the Gram matrix.
 
@@ -42,7 +59,7 @@ class Kernel:
         -------
         ndarray of float64 (float32 for float32 inputs), shape \
 (n_samples_X, n_samples_Y)
-            ``K[i, j] = k(X[i], Y[j])``.
+            ``K[i, j] = k(X[i], Y[j])``, in the namespace of `X`.
 
         Raises
         ------
@@ -56,15 +73,20 @@ class Kernel:
                 raise ValueError(
                     f"Y must have as many features as X, {X.shape[1]}, got {Y.shape[1]}"
                 )
-        K = self._gram(X, Y)
+        xp = namespace(X)
+        if xp is np or self.takes_any_namespace:
+            K = self._gram(X, Y)
+        else:
+            K = like(self._gram(to_numpy(X), None if Y is None else to_numpy(Y)), X)
         n_columns = (X if Y is None else Y).shape[0]
-        if np.shape(K) != (X.shape[0], n_columns):
+        shape = np.shape(K) if xp is np else tuple(K.shape)
+        if shape != (X.shape[0], n_columns):
             raise ValueError(
                 f"kernel={self!r} must return shape ({X.shape[0]}, {n_columns}) for "
-                f"{X.shape[0]} rows against {n_columns}, got shape {np.shape(K)}"
+                f"{X.shape[0]} rows against {n_columns}, got shape {shape}"
             )
         # a sum shows a NaN or an infinity without a temporary of the size of K
-        if not np.isfinite(np.sum(K)) and not np.isfinite(K).all():
+        if not xp.isfinite(xp.sum(K)) and not xp.all(xp.isfinite(K)):
             raise ValueError(
                 f"kernel={self!r} returned NaN or infinite values; "
                 "its values must be finite (are the inputs too large?)"
@@ -90,9 +112,11 @@ class Kernel:
         X = check_rows(X, "X")
         # small blocks: their off-diagonal entries are wasted
         blocks = [
-            np.diagonal(self(X[start : start + 32])) for start in range(0, X.shape[0], 32)
+            np.diagonal(to_numpy(self(take(X, slice(start, start + 32)))))
+            for start in range(0, X.shape[0], 32)
         ] or [np.empty(0)]
-        return np.concatenate(blocks)
+        diagonal = np.concatenate(blocks)
+        return diagonal if namespace(X) is np else like(diagonal, X)
 
     def resolve(self, X: MatrixLike) -> Kernel:
         """Set every number that depends on data.
@@ -146,13 +170,14 @@ class Kernel:
         """
         if not self.is_differentiable:
             raise ValueError(f"kernel={self!r} has no gradient")
-        X, Y = (np.asarray(check_rows(rows, name)) for rows, name in ((X, "X"), (Y, "Y")))
-        coef = np.asarray(coef, dtype=np.float64)
+        rows, Y = (to_numpy(check_rows(each, name)) for each, name in ((X, "X"), (Y, "Y")))
+        coef = np.asarray(to_numpy(coef), dtype=np.float64)
         check_coefficients(coef.shape, Y.shape[0])
         gradients = np.asarray(
-            self._gradient(X, Y, np.atleast_2d(coef))  # type: ignore[attr-defined]
+            self._gradient(rows, Y, np.atleast_2d(coef))  # type: ignore[attr-defined]
         )
-        return gradients[0] if coef.ndim == 1 else gradients
+        gradients = gradients[0] if coef.ndim == 1 else gradients
+        return gradients if namespace(X) is np else like(gradients, X)
 
     def take(self, X: Matrix, rows: np.ndarray) -> Matrix:
         """Keep the data that a later comparison with some rows needs.
@@ -202,7 +227,9 @@ class UnitDiagonal(Kernel):
     def diag(self, X: MatrixLike) -> np.ndarray:
         """Ones."""
         X = check_rows(X, "X")
-        return np.ones(X.shape[0], dtype=X.dtype)
+        ones: np.ndarray = empty((X.shape[0],), X)
+        ones[...] = 1.0
+        return ones
 
 
 @dataclass(frozen=True)
@@ -212,7 +239,8 @@ class Wrapper(Kernel):
     kernel: Kernel
 
     def __post_init__(self) -> None:
-        self._set(kernel=resolve_kernel(self.kernel)._as_part())
+        kernel = resolve_kernel(self.kernel)._as_part()
+        self._set(kernel=kernel, takes_any_namespace=kernel.takes_any_namespace)
 
     @property
     def psd(self) -> bool:
@@ -238,6 +266,7 @@ class _Pair(Kernel):
     def __post_init__(self) -> None:
         left, right = (resolve_kernel(part)._as_part() for part in (self.left, self.right))
         self._set(left=left, right=right)
+        self._set(takes_any_namespace=left.takes_any_namespace and right.takes_any_namespace)
 
     @property
     def psd(self) -> bool:
@@ -249,11 +278,11 @@ class _Pair(Kernel):
         return type(self)(self.left.resolve(X), self.right.resolve(X))
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
-        return np.asarray(self._combine(self.left(X, Y), self.right(X, Y)))
+        return self._combine(self.left(X, Y), self.right(X, Y))
 
     def diag(self, X: MatrixLike) -> np.ndarray:
         """Combine the diagonals of both parts."""
-        return np.asarray(self._combine(self.left.diag(X), self.right.diag(X)))
+        return self._combine(self.left.diag(X), self.right.diag(X))
 
 
 @dataclass(frozen=True)
@@ -312,7 +341,7 @@ class Scaled(Wrapper):
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         K = self.kernel(X, Y)
-        return np.asarray(K * K.dtype.type(self.weight))
+        return K * self.weight
 
     @property
     def is_differentiable(self) -> bool:
@@ -324,7 +353,7 @@ class Scaled(Wrapper):
 
     def diag(self, X: MatrixLike) -> np.ndarray:
         """Multiple of the diagonal."""
-        return np.asarray(self.weight * self.kernel.diag(X))
+        return self.weight * self.kernel.diag(X)
 
 
 @dataclass(frozen=True)
@@ -346,10 +375,10 @@ class Normalized(Wrapper):
     """
 
     def _inverse_norms(self, X: Matrix) -> np.ndarray:
-        squared = np.asarray(self.kernel.diag(X))
-        if squared.size and squared.min() < 0:
+        xp, squared = namespace(X), self.kernel.diag(X)
+        if xp.any(squared < 0):
             raise ValueError(
-                f"kernel={self.kernel!r} has k(x, x) = {squared.min():g} < 0 "
+                f"kernel={self.kernel!r} has k(x, x) = {float(xp.min(squared)):g} < 0 "
                 "for some row; it cannot be normalized"
             )
         return inverse_roots(squared)
@@ -357,7 +386,7 @@ class Normalized(Wrapper):
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         K = self.kernel(X, Y) * self._inverse_norms(X)[:, None]
         K *= self._inverse_norms(X if Y is None else Y)
-        return np.asarray(K)
+        return K
 
     def diag(self, X: MatrixLike) -> np.ndarray:
         """1, or 0 if k(x, x) = 0."""

@@ -13,7 +13,17 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from kbench.arrays import Matrix, MatrixLike, check_rows, inverse, squared_norms
+from kbench.arrays import (
+    Matrix,
+    MatrixLike,
+    check_rows,
+    exponential,
+    inverse,
+    namespace,
+    on_host,
+    squared_norms,
+    take,
+)
 from kbench.kernels.base import UnitDiagonal
 from kbench.parameters import check_choice, check_number
 
@@ -44,7 +54,7 @@ def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) 
     4.0
     """
     X = check_rows(X, "X")
-    X = X[rows_of_median(X.shape[0], n_rows)]
+    X = on_host(take(X, rows_of_median(X.shape[0], n_rows)))
     values = X.data if hasattr(X, "tocsr") else X
     if not np.isfinite(np.sum(values)):
         raise ValueError("X must be finite, got NaN, infinite or too large values")
@@ -95,6 +105,7 @@ class _WithBandwidth(UnitDiagonal):
     bandwidth: float | str = "median"
     bandwidth_factor: float = field(default=1.0, kw_only=True)
 
+    takes_any_namespace = True
     _metric: ClassVar[Metric] = "l2"
 
     def __post_init__(self) -> None:
@@ -145,7 +156,7 @@ class Gaussian(_WithBandwidth):
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         K = _minus_distances(X, Y, float(np.sqrt(2)) * self._scale(), squared=True)
-        return np.asarray(np.exp(K, out=K))
+        return exponential(K)
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         K = self._gram(X, Y) / -(self._scale() ** 2)
@@ -182,7 +193,7 @@ class LaplaceBalcan(_WithBandwidth):
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         K = _minus_distances(X, Y, 2 * self._scale() ** 2)
-        return np.asarray(np.exp(K, out=K))
+        return exponential(K)
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         R = _distances(X, Y)
@@ -214,6 +225,8 @@ class Laplace(_WithBandwidth):
     _metric: ClassVar[Metric] = "l1"
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+        if namespace(X) is not np:
+            return exponential(_manhattan(X, X if Y is None else Y) * (-1.0 / self._scale()))
         from sklearn.metrics.pairwise import laplacian_kernel
 
         return np.asarray(laplacian_kernel(X, Y, gamma=1 / self._scale()), dtype=X.dtype)
@@ -258,9 +271,12 @@ class Matern(_WithBandwidth):
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         D = _minus_distances(X, Y, self._scale() / float(np.sqrt(2 * self.nu)))
-        K: np.ndarray = np.exp(D)
+        K: np.ndarray = namespace(X).exp(D)
         if self.nu == 1.5:
-            K *= np.subtract(1, D, out=D)
+            # 1 - D in place
+            D *= -1.0
+            D += 1.0
+            K *= D
         elif self.nu == 2.5:
             K *= 1 - D + D * D / 3
         return K
@@ -284,6 +300,8 @@ def _minus_distances(
     from sklearn.metrics.pairwise import euclidean_distances
 
     rows, matrices = X if Y is None else Y, [X] if Y is None else [X, Y]
+    if namespace(X) is not np:
+        return _minus_distances_there(X, rows, unit, squared)
     is_sparse = any(hasattr(each, "tocsr") for each in matrices)
     shift = 0.0 if is_sparse else np.median(rows[:: len(rows) // 32 + 1], axis=0)
     D = np.asarray(euclidean_distances(*((e - shift) / unit for e in matrices), squared=True))
@@ -291,6 +309,40 @@ def _minus_distances(
         D[8 * np.finfo(float).eps * D.max(initial=0.0) > D] = 0.0
         np.sqrt(D, out=D)
     return np.asarray(np.negative(D, out=D))
+
+
+def _minus_distances_there(X: Matrix, Y: Matrix, unit: float, squared: bool) -> np.ndarray:
+    """Return `_minus_distances` of arrays of another namespace, computed in float64."""
+    xp, dtype, is_same = namespace(X), X.dtype, X is Y
+    X, Y = (xp.astype(each, xp.float64, copy=False) for each in (X, Y))
+    # a median that the host does not have to wait for
+    some = xp.sort(take(Y, slice(None, None, Y.shape[0] // 32 + 1)), axis=0)
+    shift = some[some.shape[0] // 2, :]
+    X, Y = (X - shift) / unit, (Y - shift) / unit
+    D: np.ndarray = X @ (-2.0 * Y).T
+    D += squared_norms(X)[:, None]
+    D += squared_norms(Y)
+    D = xp.clip(D, min=0)
+    if is_same:
+        D = xp.where(xp.eye(D.shape[0], dtype=xp.bool, device=D.device), 0.0, D)
+    if not squared:
+        rounding = 8 * float(np.finfo(float).eps) * xp.max(D)
+        D = xp.sqrt(xp.where(rounding > D, 0.0, D))
+    minus: np.ndarray = xp.astype(-D, dtype, copy=False)
+    return minus
+
+
+def _manhattan(X: Matrix, Y: Matrix) -> np.ndarray:
+    """Return L1 distances of arrays of another namespace than numpy."""
+    xp = namespace(X)
+    D: np.ndarray
+    if hasattr(xp, "cdist"):
+        D = xp.cdist(X, Y, p=1.0)
+        return D
+    D = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=X.device)
+    for j in range(X.shape[1]):
+        D += xp.abs(X[:, j][:, None] - Y[:, j])
+    return D
 
 
 def _distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:

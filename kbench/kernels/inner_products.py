@@ -12,10 +12,21 @@ from kbench.arrays import (
     check_rows,
     inverse_roots,
     is_positive,
+    namespace,
     squared_norms,
 )
 from kbench.kernels.base import Kernel
 from kbench.parameters import check_integer, check_number
+
+
+def inner_products(X: Matrix, Y: Matrix | None) -> np.ndarray:
+    """``x . z`` of all pairs of rows."""
+    if namespace(X) is not np:
+        K: np.ndarray = X @ (X if Y is None else Y).T
+        return K
+    from sklearn.metrics.pairwise import linear_kernel
+
+    return np.asarray(linear_kernel(X, Y))
 
 
 @dataclass(frozen=True)
@@ -28,10 +39,10 @@ class Linear(Kernel):
     array([[11.]])
     """
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
-        from sklearn.metrics.pairwise import linear_kernel
+    takes_any_namespace = True
 
-        return np.asarray(linear_kernel(X, Y))
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+        return inner_products(X, Y)
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         return np.repeat((coef @ Y)[:, None, :], len(X), axis=1)
@@ -61,25 +72,27 @@ class Polynomial(Kernel):
     degree: int = 2
     offset: float = 1.0
 
+    takes_any_namespace = True
+
     def __post_init__(self) -> None:
         check_integer(self.degree, "degree", least=1)
         check_number(self.offset, "offset", least=0)
         self._set(degree=int(self.degree), offset=float(self.offset))
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
-        from sklearn.metrics.pairwise import linear_kernel
-
-        return self._power(np.asarray(linear_kernel(X, Y)))
+        return self._power(inner_products(X, Y))
 
     def _power(self, K: np.ndarray) -> np.ndarray:
-        K += K.dtype.type(self.offset)
-        base = K.copy() if self.degree > 2 else K
+        xp = namespace(K)
+        K += self.offset
+        base: np.ndarray = xp.asarray(K, copy=True) if self.degree > 2 else K
         # products are many times faster than pow for the degrees in use
         if self.degree <= 8:
             for _ in range(self.degree - 1):
                 K *= base
             return K
-        return np.asarray(K**self.degree)
+        power: np.ndarray = K**self.degree
+        return power
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         K = self.degree * (X @ Y.T + self.offset) ** (self.degree - 1)
@@ -100,10 +113,10 @@ class Cosine(Kernel):
     array([[0.96]])
     """
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
-        from sklearn.metrics.pairwise import linear_kernel
+    takes_any_namespace = True
 
-        K = np.asarray(linear_kernel(X, Y))
+    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+        K = inner_products(X, Y)
         K *= inverse_roots(squared_norms(X))[:, None]
         K *= inverse_roots(squared_norms(X if Y is None else Y))
         return K

@@ -6,9 +6,9 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.metaestimators import available_if
 
+from kbench.arrays import like, namespace, take, to_numpy, wide
 from kbench.estimators import DifferentiableMap
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import column_means, dense, root_mean_square
@@ -80,7 +80,7 @@ class ArcCosineFeatures(DifferentiableMap):
     (1, 4)
     """
 
-    takes_lazy_rows = True
+    takes_lazy_rows = takes_any_namespace = True
 
     n_components: int = integer(300, least=1)
     _: KW_ONLY
@@ -98,18 +98,21 @@ class ArcCosineFeatures(DifferentiableMap):
             self.bias_ = self.bias / np.sqrt(1 + self.bias**2)
         normal = rng.normal(size=(X.shape[1] + 1, self.n_components))
         weights = normal[:-1] * self.scale_
-        self.intercept_ = (normal[-1] * self.bias_ - self.mean_ @ weights).astype(X.dtype)
-        self.weights_ = weights.astype(X.dtype, copy=False)
+        self.intercept_ = like(normal[-1] * self.bias_ - self.mean_ @ weights, X)
+        self.weights_ = like(weights, X)
         return self.n_components
 
     def _transform(self, X):
-        features = safe_sparse_dot(X, self.weights_.astype(X.dtype, copy=False))
-        features += self.intercept_.astype(X.dtype, copy=False)
+        xp = namespace(X)
+        features = X @ like(self.weights_, X)
+        features += like(self.intercept_, X)
         if self.order == 0:
-            features = (features > 0).astype(X.dtype)
-        else:
+            features = xp.astype(features > 0, X.dtype)
+        elif xp is np:
             np.maximum(features, 0, out=features)
-        features *= np.sqrt(2.0 / self.n_components)
+        else:
+            features = xp.clip(features, min=0)
+        features *= wide(np.sqrt(2.0 / self.n_components), X)
         return features
 
     def _has_gradient(self):
@@ -124,14 +127,16 @@ class ArcCosineFeatures(DifferentiableMap):
     input_gradient = available_if(_has_gradient)(DifferentiableMap.input_gradient)
 
     def _gradient(self, X, coef):
-        active = X @ self.weights_ + self.intercept_ > 0
-        factor = np.sqrt(2.0 / self.n_components)
-        return np.stack([(active * (factor * each)) @ self.weights_.T for each in coef])
+        xp, weights = namespace(X), self.weights_
+        weights = to_numpy(weights) if xp is np else like(weights, X)
+        active = xp.astype(X @ weights + like(self.intercept_, X) > 0, X.dtype)
+        coef = coef * float(np.sqrt(2.0 / self.n_components))
+        return xp.stack([(active * coef[i, :]) @ weights.T for i in range(coef.shape[0])])
 
 
 def _spread(X, mean):
     """Root mean square distance of the rows from their mean; 1 where all are equal."""
-    if not hasattr(X[:1], "tocsr"):
+    if not hasattr(take(X, slice(1)), "tocsr"):
         return root_mean_square(X, mean) or 1.0
     difference = root_mean_square(X) ** 2 - mean @ mean
     return np.sqrt(difference) if difference > 0 else 1.0

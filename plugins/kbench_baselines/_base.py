@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import OneToOneFeatureMixin
 from sklearn.metrics.pairwise import linear_kernel
 
+from kbench.arrays import like, namespace, to_numpy
 from kbench.estimators import ExplicitMap, is_lazy, row_blocks
 from kbench.kernels import median_distance
 from kbench.parameters import number
@@ -22,22 +24,27 @@ def dense(X):
 
 def root_mean_square(X, mean=None):
     """Root of the mean squared length of rows; of dense ones, after `mean` is subtracted."""
+    xp = namespace(X)
 
     def blocks():
         for part in row_blocks(X):
-            part = part if mean is None else part - mean
-            yield np.asarray(part.data if sp.issparse(part) else part, dtype=np.float64)
+            values = xp.asarray(part.data if sp.issparse(part) else part, dtype=xp.float64)
+            yield values if mean is None else values - like(mean, values)
 
     # squares of multiples of the largest value neither overflow nor vanish
-    largest = max(np.abs(values).max(initial=0.0) for values in blocks()) or 1.0
-    norm = math.hypot(*(np.linalg.norm(values / largest) for values in blocks()))
-    return float(largest * norm / np.sqrt(X.shape[0]))
+    size = partial(np.max, initial=0.0) if xp is np else xp.max
+    norm = np.linalg.norm if xp is np else xp.linalg.vector_norm
+    largest = max(float(size(xp.abs(values))) for values in blocks()) or 1.0
+    root = math.hypot(*(float(norm(values / largest)) for values in blocks()))
+    return float(largest * root / np.sqrt(X.shape[0]))
 
 
 def column_means(X):
     """Means of the columns in float64."""
     if is_lazy(X):
         return sum(np.asarray(part.sum(axis=0)).ravel() for part in row_blocks(X)) / len(X)
+    if (xp := namespace(X)) is not np:
+        return to_numpy(xp.mean(xp.astype(X, xp.float64), axis=0))
     return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
 
 
@@ -86,7 +93,7 @@ class Identity(OneToOneFeatureMixin, ExplicitMap):
            [3., 4.]])
     """
 
-    takes_lazy_rows = True
+    takes_lazy_rows = takes_any_namespace = True
     _accept_sparse = ("csr", "csc")
 
     def _fit(self, X):

@@ -16,8 +16,8 @@ from sklearn.gaussian_process.kernels import Matern
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils import check_random_state
-from sklearn.utils.extmath import safe_sparse_dot
 
+from kbench.arrays import empty, like, namespace, on_host, take, to_numpy, waves, wide
 from kbench.estimators import InputGradient
 from kbench.kernels import Gaussian
 from kbench.parameters import choice, integer, number
@@ -80,40 +80,14 @@ def fourier_features(X, W, n_components, offset):
     `W` has shape (n_features, ceil(n_components / 2)).
     """
     half = n_components // 2
-    projection = safe_sparse_dot(X, W)
-    features = np.empty((X.shape[0], n_components), dtype=projection.dtype)
-    amplitude = np.sqrt(2.0 / n_components)
-    waves(projection[:, :half], features[:, :half], features[:, half : 2 * half], amplitude)
+    projection = X @ W
+    features = empty((X.shape[0], n_components), projection)
+    amplitude = wide(np.sqrt(2.0 / n_components), projection)
+    cosines, sines = features[:, :half], features[:, half : 2 * half]
+    waves(projection[:, :half], cosines, sines, amplitude)
     if n_components % 2:
-        phases = projection[:, half] + projection.dtype.type(offset)
-        np.multiply(np.cos(phases), amplitude, out=features[:, -1])
+        features[:, -1] = namespace(projection).cos(projection[:, half] + offset) * amplitude
     return features
-
-
-def waves(phases, cosines, sines, amplitude=1.0):
-    """Write cosines and sines of an array of phases to two arrays of its shape.
-
-    With t = tan(phase / 2) they are ``2 / (1 + t^2) - 1`` and ``2 t / (1 + t^2)``: numpy has a
-    vectorised tangent of float64, but no vectorised cosine or sine. Measured: 5 ns in
-    place of 35 ns for both, with an error below 1e-15. Both are multiplied by the amplitude.
-
-    Examples
-    --------
-    >>> cosines, sines = np.empty(2), np.empty(2)
-    >>> waves(np.array([0.0, np.pi]), cosines, sines)
-    >>> cosines, sines.round(12)
-    (array([ 1., -1.]), array([0., 0.]))
-    """
-    if phases.dtype != np.float64:
-        np.multiply(np.cos(phases), phases.dtype.type(amplitude), out=cosines)
-        np.multiply(np.sin(phases), phases.dtype.type(amplitude), out=sines)
-        return
-    tangents = np.tan(phases * 0.5)
-    factors = tangents * tangents
-    factors += 1.0
-    np.divide(2.0 * amplitude, factors, out=factors)
-    np.subtract(factors, amplitude, out=cosines)
-    np.multiply(tangents, factors, out=sines)
 
 
 def fourier_gradient(X, W, coef, offset):
@@ -121,17 +95,19 @@ def fourier_gradient(X, W, coef, offset):
 
     `coef` has shape (n_outputs, n_components); the other arguments are those of the features.
     """
-    n_components = coef.shape[1]
+    xp, n_components = namespace(X), coef.shape[1]
     half = n_components // 2
+    W = to_numpy(W) if xp is np else like(W, X)
     projection = X @ W
-    sines, cosines = np.sin(projection[:, :half]), np.cos(projection[:, :half])
-    gradients = np.empty((len(coef), *X.shape))
-    for each, out in zip(coef, gradients, strict=True):
-        slopes = each[half : 2 * half] * cosines - each[:half] * sines
-        np.matmul(slopes, W[:, :half].T, out=out)
+    sines, cosines = xp.sin(projection[:, :half]), xp.cos(projection[:, :half])
+    gradients = empty((coef.shape[0], *X.shape), X)
+    for i in range(coef.shape[0]):
+        slopes = coef[i, half : 2 * half] * cosines - coef[i, :half] * sines
+        gradients[i, ...] = slopes @ W[:, :half].T
         if n_components % 2:
-            out -= (each[-1] * np.sin(projection[:, half] + offset))[:, None] * W[:, half]
-    gradients *= np.sqrt(2.0 / n_components)
+            last = coef[i, -1] * xp.sin(projection[:, half] + offset)
+            gradients[i, ...] -= last[:, None] * W[:, half]
+    gradients *= float(np.sqrt(2.0 / n_components))
     return gradients
 
 
@@ -140,6 +116,7 @@ class _FourierMap(InputGradient, BandwidthMap):
     """Cosines and sines of frequencies that a subclass draws at the fitted bandwidth."""
 
     n_components: int = integer(300, least=1)
+    takes_any_namespace = True
 
     def _resolve_bandwidth(self, X):
         return resolve_bandwidth(self, X, "l2")
@@ -148,13 +125,12 @@ class _FourierMap(InputGradient, BandwidthMap):
         rng = check_random_state(self.random_state)
         self.bandwidth_ = self._resolve_bandwidth(X)
         frequencies = self._frequencies(X.shape[1], (self.n_components + 1) // 2, rng)
-        self.frequencies_ = frequencies.astype(X.dtype, copy=False)
+        self.frequencies_ = like(frequencies, X)
         self.offset_ = rng.uniform(0, 2 * np.pi)
         return self.n_components
 
     def _transform(self, X):
-        frequencies = self.frequencies_.astype(X.dtype, copy=False)
-        return fourier_features(X, frequencies, self.n_components, self.offset_)
+        return fourier_features(X, like(self.frequencies_, X), self.n_components, self.offset_)
 
     def _gradient(self, X, coef):
         return fourier_gradient(X, self.frequencies_, coef, self.offset_)
@@ -225,21 +201,27 @@ class RandomFourierFeatures(_FourierMap):
             gamma=0.5 / self.bandwidth_**2,
             n_components=self.n_components,
             random_state=self.random_state,
-        ).fit(X[:1])
+        ).fit(on_host(take(X, slice(1))))
         return self.n_components
 
     def _transform(self, X):
         if self.form == "pairs":
             return super()._transform(X)
-        return self.sampler_.transform(X).astype(X.dtype, copy=False)
+        W, offsets = self.sampler_.random_weights_, self.sampler_.random_offset_
+        if isinstance(W, np.ndarray) and namespace(X) is np:
+            return self.sampler_.transform(X).astype(X.dtype, copy=False)
+        phases = X @ like(W, X)
+        phases += like(offsets, X)
+        return namespace(X).cos(phases) * float(np.sqrt(2.0 / self.n_components))
 
     def _gradient(self, X, coef):
         if self.form == "pairs":
             return super()._gradient(X, coef)
-        W = self.sampler_.random_weights_
-        slopes = np.sin(X @ W + self.sampler_.random_offset_)
-        slopes *= -np.sqrt(2.0 / self.n_components)
-        return np.stack([(slopes * each) @ W.T for each in coef])
+        xp, W = namespace(X), self.sampler_.random_weights_
+        W = to_numpy(W) if xp is np else like(W, X)
+        slopes = xp.sin(X @ W + like(self.sampler_.random_offset_, X))
+        slopes *= -float(np.sqrt(2.0 / self.n_components))
+        return xp.stack([(slopes * coef[i, :]) @ W.T for i in range(coef.shape[0])])
 
 
 class OrthogonalFourierFeatures(_FourierMap):

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.utils import check_random_state
 
+from kbench.arrays import like, take, to_numpy
 from kbench.parameters import integer, number
 from kbench_baselines._base import dense
 from kbench_baselines._fourier import _FourierMap, fourier_features, fourier_gradient
@@ -81,25 +82,25 @@ class LeverageFourierFeatures(_FourierMap):
         n_pool = self.pool_factor * n_frequencies
         pool = rng.normal(size=(X.shape[1], n_pool)) / self.bandwidth_
         if X.shape[0] > self.n_rows:
-            X = X[np.sort(rng.choice(X.shape[0], self.n_rows, replace=False))]
-        scores = _leverage(dense(X[:]).astype(np.float64), pool, self.ridge)
+            X = take(X, np.sort(rng.choice(X.shape[0], self.n_rows, replace=False)))
+        rows = to_numpy(dense(take(X, slice(None)))).astype(np.float64)
+        scores = _leverage(rows, pool, self.ridge)
         chance = scores / scores.sum()
         drawn = rng.choice(n_pool, size=n_frequencies, p=chance)
         weights = 1 / np.sqrt(n_pool * chance[drawn])
         half = self.n_components // 2
-        self.frequencies_ = pool[:, drawn].astype(X.dtype, copy=False)
-        self.weights_ = np.concatenate([weights[:half], weights]).astype(X.dtype, copy=False)
+        self.frequencies_ = like(pool[:, drawn], X)
+        self.weights_ = like(np.concatenate([weights[:half], weights]), X)
         self.offset_ = rng.uniform(0, 2 * np.pi)
         return self.n_components
 
     def _transform(self, X):
-        frequencies = self.frequencies_.astype(X.dtype, copy=False)
-        features = fourier_features(X, frequencies, self.n_components, self.offset_)
-        features *= self.weights_.astype(X.dtype, copy=False)
+        features = super()._transform(X)
+        features *= like(self.weights_, X)
         return features
 
     def _gradient(self, X, coef):
-        return fourier_gradient(X, self.frequencies_, coef * self.weights_, self.offset_)
+        return fourier_gradient(X, self.frequencies_, coef * like(self.weights_, X), self.offset_)
 
 
 def _leverage(X, frequencies, ridge):

@@ -17,6 +17,17 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils import check_random_state
 from sklearn.utils.extmath import safe_sparse_dot
 
+from kbench.arrays import (
+    empty,
+    host_type,
+    like,
+    namespace,
+    on_device,
+    squared_norms,
+    take,
+    to_numpy,
+    wide,
+)
 from kbench.kernels import Gaussian
 from kbench.parameters import check_number, choice, integer, number
 from kbench_baselines._base import (
@@ -85,6 +96,8 @@ class RandomMaclaurinFeatures(BandwidthMap):
     (1, 4)
     """
 
+    takes_any_namespace = True
+
     n_components: int = integer(300, least=1)
     _: KW_ONLY
     kernel: str = choice("exponential", ("polynomial", "exponential"))
@@ -109,7 +122,7 @@ class RandomMaclaurinFeatures(BandwidthMap):
         self.degrees_ = np.sort(degrees)[::-1]
         # a_N bandwidth^-2N / P(N) = sum_of_terms / unit^2N, of which inputs are divided by the unit
         self.factors_ = np.full(self.n_components, np.sqrt(sum_of_terms / self.n_components))
-        values = np.array([-1.0, 1.0], dtype=X.dtype)
+        values = np.array([-1.0, 1.0], dtype=host_type(X))
         self.signs_ = [
             rng.choice(values, size=(X.shape[1], int((self.degrees_ > j).sum())))
             for j in range(self.degrees_[0])
@@ -117,11 +130,11 @@ class RandomMaclaurinFeatures(BandwidthMap):
         return self.n_components
 
     def _transform(self, X):
-        features = np.empty((X.shape[0], self.n_components), dtype=X.dtype)
-        features[:] = self.factors_
-        X = X / X.dtype.type(self.unit_)
+        features = empty((X.shape[0], self.n_components), X)
+        features[...] = like(self.factors_, X)
+        X = X / like(self.unit_, X)
         for signs in self.signs_:
-            features[:, : signs.shape[1]] *= safe_sparse_dot(X, signs.astype(X.dtype, copy=False))
+            features[:, : signs.shape[1]] *= X @ like(signs, X)
         return features
 
 
@@ -301,6 +314,7 @@ class OptimizedMaclaurinFeatures(BandwidthMap):
     (2, 5)
     """
 
+    takes_any_namespace = True
     _accept_sparse = False
 
     n_components: int = integer(300, least=1)
@@ -321,15 +335,13 @@ class OptimizedMaclaurinFeatures(BandwidthMap):
         if not (isinstance(self.bandwidth, str) and self.bandwidth == heuristic):
             check_number(self.bandwidth, "bandwidth", above=0, otherwise=repr(heuristic))
         self.bandwidth_ = resolve_bandwidth(self, X, "l2" if is_gaussian else "inner")
-        mean = column_means(X) if is_gaussian else np.zeros(X.shape[1])
-        self.mean_ = mean.astype(X.dtype)
+        self.mean_ = like(column_means(X) if is_gaussian else np.zeros(X.shape[1]), X)
         self.coefficients_ = self._coefficients()
         number = -(-(self.n_components - 1) // (1 + self.complex_to_real))
         self.counts_ = self._allocate(X, number, rng)
+        given = self.complex_to_real, rng, host_type(X)
         self.sketches_ = [
-            draw_sketch(
-                self.projection, (X.shape[1], count), order, self.complex_to_real, rng, X.dtype
-            )
+            draw_sketch(self.projection, (X.shape[1], count), order, *given)
             for order, count in enumerate(self.counts_, start=1)
         ]
         return self.n_components
@@ -343,9 +355,9 @@ class OptimizedMaclaurinFeatures(BandwidthMap):
 
     def _allocate(self, X, number, rng):
         """Numbers of features of the degrees, from pairs of training rows."""
-        if len(X) > self.n_rows:
-            X = X[np.sort(rng.choice(len(X), self.n_rows, replace=False))]
-        inputs = self._scale(X[:]).astype(np.float64)
+        if X.shape[0] > self.n_rows:
+            X = take(X, np.sort(rng.choice(X.shape[0], self.n_rows, replace=False)))
+        inputs = to_numpy(self._scale(take(X, slice(None)))).astype(np.float64)
         if len(inputs) < 2:
             inputs = np.repeat(inputs, 2, axis=0)
         series = Series(self.coefficients_, self._factors(inputs)[:, 0])
@@ -357,27 +369,30 @@ class OptimizedMaclaurinFeatures(BandwidthMap):
         return allocate(found, number)
 
     def _scale(self, X):
-        return (X - self.mean_) / X.dtype.type(self.bandwidth_)
+        return (X - on_device(self.mean_, X)) / like(self.bandwidth_, X)
 
     def _factors(self, scaled):
         """Factor f of each row, in a column."""
         if self.kernel != "gaussian":
-            return np.ones((len(scaled), 1), dtype=scaled.dtype)
-        return np.exp(np.einsum("ij,ij->i", scaled, scaled) / -2)[:, None]
+            ones = empty((scaled.shape[0], 1), scaled)
+            ones[...] = 1.0
+            return ones
+        return namespace(scaled).exp(squared_norms(scaled) / -2)[:, None]
 
     def _transform(self, X):
-        features = np.empty((len(X), self._n_features_out), dtype=X.dtype)
-        for rows in row_blocks(len(X), 2 * max(features.shape[1], X.shape[1])):
-            scaled, first = self._scale(X[rows]), 1
-            features[rows, 0] = np.sqrt(self.coefficients_[0])
-            for coefficient, sketch in zip(self.coefficients_[1:], self.sketches_, strict=False):
+        features = empty((X.shape[0], self._n_features_out), X)
+        coefficients = to_numpy(self.coefficients_)
+        for rows in row_blocks(X.shape[0], 2 * max(features.shape[1], X.shape[1])):
+            scaled, first = self._scale(take(X, rows)), 1
+            features[rows, 0] = float(np.sqrt(coefficients[0]))
+            for coefficient, sketch in zip(coefficients[1:], self.sketches_, strict=False):
                 drawn = sketch(scaled)
                 stop = first + drawn.shape[1] * (1 + self.complex_to_real)
                 stop = min(stop, self.n_components)
                 part = real_features(drawn, stop - first)
-                np.multiply(part, np.sqrt(coefficient), out=features[rows, first:stop])
+                features[rows, first:stop] = part * wide(np.sqrt(coefficient), X)
                 first = stop
-            features[rows] *= self._factors(scaled)
+            features[rows, :] *= self._factors(scaled)
         return features
 
 

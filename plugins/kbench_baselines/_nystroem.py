@@ -16,6 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from kbench.arrays import empty, like, namespace, on_host, take
 from kbench.estimators import InputGradient
 from kbench.kernels import Gaussian, Laplace
 from kbench.parameters import check_choice, choice, integer
@@ -191,10 +192,12 @@ def inverse_root(K, dtype):
     array([[0.5, 0. ],
            [0. , 0. ]])
     """
-    values, vectors = np.linalg.eigh(np.asarray(K, dtype=np.float64))
-    kept = values > 10 * np.finfo(dtype).eps * max(values[-1], 0.0)
-    vectors = vectors[:, kept]
-    return ((vectors / np.sqrt(values[kept])) @ vectors.T).astype(dtype)
+    xp = namespace(K)
+    values, vectors = xp.linalg.eigh(xp.asarray(K, dtype=xp.float64))
+    kept = values > 10 * float(xp.finfo(dtype).eps) * max(float(values[-1]), 0.0)
+    # BLAS adds in another order where the columns are stored in another
+    vectors = vectors[:, kept] if xp is np else take(vectors.T, xp.nonzero(kept)[0]).T
+    return xp.astype((vectors / xp.sqrt(values[kept])) @ vectors.T, dtype)
 
 
 _NAMED_KERNELS = {"rbf": (Gaussian, "l2"), "laplacian": (Laplace, "l1")}
@@ -274,6 +277,8 @@ class NystroemMap(InputGradient, BandwidthMap):
     (150, 20)
     """
 
+    takes_any_namespace = True
+
     n_components: int = integer(300, least=1)
     _: KW_ONLY
     landmarks: str = choice("uniform", ("uniform", "kmeans", "rpcholesky", "leverage"))
@@ -284,7 +289,7 @@ class NystroemMap(InputGradient, BandwidthMap):
         self._resolve_kernel(X)
         rng = check_random_state(self.random_state)
         self.components_, self.component_indices_ = self._choose_landmarks(X, rng)
-        exact = self.components_.astype(np.float64, copy=False)
+        exact = like(self.components_, X, namespace(X).float64)
         self.normalization_ = inverse_root(self.kernel_(exact, exact), X.dtype)
         return self.components_.shape[0]
 
@@ -306,26 +311,29 @@ class NystroemMap(InputGradient, BandwidthMap):
         n_landmarks = min(self.n_components, n_samples)
         if self.landmarks == "uniform":
             rows = rng.permutation(n_samples)[:n_landmarks]
-            return X[rows], rows
+            return take(X, rows), rows
         candidates = np.arange(n_samples)
         if n_samples > self.n_candidates:
             n_candidates = max(self.n_candidates, self.n_components)
             candidates = np.sort(rng.permutation(n_samples)[:n_candidates])
         if self.landmarks == "kmeans":
-            return kmeans_centres(X[candidates], n_landmarks, rng), None
+            return like(kmeans_centres(on_host(take(X, candidates)), n_landmarks, rng), X), None
         choose = rpcholesky_pivots if self.landmarks == "rpcholesky" else leverage_rows
-        pool = X[candidates].astype(np.float64, copy=False)
+        pool = on_host(take(X, candidates)).astype(np.float64, copy=False)
         rows = candidates[choose(self.kernel_, pool, n_landmarks, rng)]
-        return X[rows], rows
+        return take(X, rows), rows
 
     def _transform(self, X):
-        features = np.empty((X.shape[0], self._n_features_out), dtype=X.dtype)
-        landmarks = self.components_.astype(X.dtype, copy=False)
-        normalization = self.normalization_.astype(X.dtype, copy=False)
+        features = empty((X.shape[0], self._n_features_out), X)
+        landmarks, normalization = like(self.components_, X), like(self.normalization_, X)
         # blocks that stay in the cache, and bound the memory
         for start in range(0, X.shape[0], 2048):
-            part = slice(start, start + 2048)
-            np.matmul(self.kernel_(X[part], landmarks), normalization, out=features[part])
+            part = slice(start, min(start + 2048, X.shape[0]))
+            K = self.kernel_(take(X, part), landmarks)
+            if isinstance(features, np.ndarray):
+                np.matmul(K, normalization, out=features[part])
+            else:
+                features[part, :] = K @ normalization
         return features
 
     def _has_gradient(self):
@@ -342,8 +350,14 @@ class NystroemMap(InputGradient, BandwidthMap):
     input_gradient = available_if(_has_gradient)(InputGradient.input_gradient)
 
     def _gradient(self, X, coef):
-        landmarks = dense(self.components_).astype(np.float64, copy=False)
-        return self.kernel_.input_gradient(X, landmarks, coef @ self.normalization_)
+        landmarks = like(dense(self.components_), X)
+        return self.kernel_.input_gradient(X, landmarks, coef @ like(self.normalization_, X))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        named = isinstance(self.kernel, str)
+        tags.array_api_support = named or getattr(self.kernel, "takes_any_namespace", False)
+        return tags
 
 
 kmeans_nystroem = partial(NystroemMap, landmarks="kmeans")

@@ -13,9 +13,11 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from kbench.estimators import ExplicitMap, column_ends, row_blocks
+from kbench.arrays import empty, host_type, namespace, take, to_numpy
+from kbench.estimators import ExplicitMap, column_ends, row_blocks, validated
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import FitsOnBlocks
+from kbench_baselines._sketches import CountSketch
 
 
 def monomial_weights(powers, degree, gamma, coef0):
@@ -164,6 +166,8 @@ class PolynomialSketch(FitsOnBlocks, PolynomialCountSketch):
     (1, 4)
     """
 
+    _dtypes = (np.float64, np.float32)
+
     def __init__(self, n_components=300, *, degree=2, gamma=1.0, coef0=1.0, random_state=None):
         super().__init__(
             n_components=n_components,
@@ -173,9 +177,32 @@ class PolynomialSketch(FitsOnBlocks, PolynomialCountSketch):
             random_state=random_state,
         )
 
+    def fit(self, X, y=None):
+        """Draw the hash functions; they depend on the number of features only."""
+        for part in row_blocks(X):
+            if namespace(part) is not np:
+                part = to_numpy(take(validated(self, part, self._dtypes, reset=True), slice(1)))
+            super().fit(part)
+        return self
+
+    def transform(self, X):
+        """Map `X` to features; float32 for float32 inputs, else float64."""
+        if (xp := namespace(X)) is np:
+            return super().transform(X)
+        check_is_fitted(self)
+        X = validated(self, X, self._dtypes, reset=False)
+        inputs, signs = X * float(np.sqrt(self.gamma)), to_numpy(self.bitHash_)
+        if self.coef0:
+            constant = empty((X.shape[0], 1), X)
+            constant[...] = float(np.sqrt(self.coef0))
+            inputs = xp.concat([inputs, constant], axis=1)
+        signs = signs.astype(host_type(X))
+        return CountSketch(self.indexHash_, signs, self.n_components)(inputs)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.array_api_support = True
         return tags
 
 

@@ -8,21 +8,28 @@ inner products. Wacker, Kanagawa and Filippone, arXiv:2201.08712.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import scipy.fft
-import scipy.sparse as sp
-from scipy.linalg import hadamard
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.utils import check_random_state
 
+from kbench.arrays import (
+    empty,
+    host_type,
+    like,
+    namespace,
+    on_device,
+    segment_sums,
+    squared_norms,
+    take,
+    walsh_hadamard,
+    wide,
+)
 from kbench.kernels import Gaussian
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import BandwidthMap, column_means, resolve_bandwidth
-
-_LARGEST_FACTOR = 5
-"""Exponent of the largest Hadamard matrix that is multiplied as a whole, 2^5 = 32 rows."""
 
 
 def padded_size(n_features):
@@ -36,42 +43,10 @@ def padded_size(n_features):
     return 1 << (n_features - 1).bit_length()
 
 
-def walsh_hadamard(A):
-    """Multiply `A` by the Hadamard matrix of its height, in Sylvester's order, without a factor.
-
-    ``H_ab = H_a (x) H_b``, so that each factor of at most 32 rows is one batched matrix
-    product. Measured with d = 1,024 this takes as long as compiled butterflies, and a
-    fifth of the time of butterflies in numpy. `A` is C-contiguous, and is overwritten.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> walsh_hadamard(np.eye(4)[:, :2]).T
-    array([[ 1.,  1.,  1.,  1.],
-           [ 1., -1.,  1., -1.]])
-    """
-    size, n_columns = A.shape
-    other = np.empty_like(A)
-    before = 1
-    for factor in _factors(size, A.dtype):
-        shape = (before, len(factor), size // (before * len(factor)) * n_columns)
-        np.matmul(factor, A.reshape(shape), out=other.reshape(shape))
-        A, other = other, A
-        before *= len(factor)
-    return A
-
-
-@cache
-def _factors(size, dtype):
-    """Hadamard matrices of about equal size whose Kronecker product is that of `size`."""
-    exponent = size.bit_length() - 1
-    number = -(-exponent // _LARGEST_FACTOR)
-    exponents = [(exponent + i) // number for i in range(number)]
-    return [hadamard(2**each).astype(dtype) for each in exponents]
-
-
-def rows_together(size):
-    """Return the number of rows of `size` numbers to transform at once: they stay in cache."""
+def rows_together(size, X):
+    """Return the number of rows of `size` numbers to transform at once: numpy's stay in cache."""
+    if namespace(X) is not np:
+        return max(256, 2**24 // size)
     return min(256, max(8, 2**16 // size))
 
 
@@ -107,12 +82,12 @@ class SignSketch:
     def __call__(self, X):
         features = 1.0
         for signs in self.signs:
-            projection = X @ signs.astype(X.dtype, copy=False)
+            projection = X @ like(signs, X)
             if self.is_complex:
                 half = projection.shape[1] // 2
                 projection = projection[:, :half] + 1j * projection[:, half:]
             features = features * projection
-        features *= X.dtype.type(features.shape[1] ** -0.5)
+        features *= features.shape[1] ** -0.5
         return features
 
 
@@ -134,17 +109,19 @@ class HadamardSketch:
 
     def __call__(self, X):
         degree, parts, n_blocks, size = self.signs.shape
-        inputs = np.zeros((size, len(X)), dtype=X.dtype)
-        inputs[: X.shape[1]] = X.T
-        features, stacked = 1.0, np.empty((parts, n_blocks * size, len(X)), dtype=X.dtype)
+        n_rows, signs = X.shape[0], like(self.signs, X)
+        inputs = empty((size, n_rows), X)
+        inputs[: X.shape[1], :] = X.T
+        inputs[X.shape[1] :, :] = 0.0
+        features, stacked = 1.0, [empty((n_blocks * size, n_rows), X) for _ in range(parts)]
         for k in range(degree):
             for part, block in np.ndindex(parts, n_blocks):
-                signs = self.signs[k, part, block].astype(X.dtype)[:, None]
                 place = slice(block * size, (block + 1) * size)
-                stacked[part, place] = walsh_hadamard(inputs * signs)
-            chosen = stacked[:, self.rows[k]]
+                mixed = walsh_hadamard(inputs * signs[k, part, block, :][:, None])
+                stacked[part][place, :] = mixed
+            chosen = [take(each, self.rows[k, :]) for each in stacked]
             features = features * (chosen[0] if parts == 1 else chosen[0] + 1j * chosen[1])
-        features *= X.dtype.type(features.shape[0] ** -0.5)
+        features *= features.shape[0] ** -0.5
         return features.T
 
 
@@ -167,32 +144,39 @@ def _draw_hadamard(shape, degree, is_complex, rng, dtype):
 class CountSketch:
     """Hashed sums with signs, multiplied as polynomials: Pham and Pagh (2013)."""
 
-    sums: list[sp.csr_matrix]
-    """(n_components, n_features) for each degree."""
+    places: np.ndarray
+    """(degree, n_features): the numbers of the sums."""
+    signs: np.ndarray
+    """(degree, n_features)"""
+    n_components: int
 
     def __call__(self, X):
-        is_complex = np.iscomplexobj(self.sums[0].data)
-        # a single precision complex type stays one
-        forward = scipy.fft.fft if is_complex else scipy.fft.rfft
+        xp = namespace(X)
+        is_complex = namespace(self.signs).isdtype(self.signs.dtype, "complex floating")
+        kind = xp.result_type(X.dtype, xp.complex64) if is_complex else X.dtype
+        # a single precision complex type of scipy stays one
+        fft = scipy.fft if xp is np else xp.fft
+        forward = fft.fft if is_complex else fft.rfft
+        signs, columns = like(self.signs, X, kind), np.ascontiguousarray(X.T) if xp is np else X.T
         spectrum = 1.0
-        for sums in self.sums:
-            kind = np.result_type(X.dtype, np.complex64) if is_complex else X.dtype
-            projection = sums.astype(kind, copy=False) @ np.ascontiguousarray(X.T)
-            spectrum = spectrum * forward(np.asarray(projection), axis=0)
+        for k in range(signs.shape[0]):
+            places = self.places[k, :]
+            projection = segment_sums(columns, places, signs[k, :], self.n_components)
+            spectrum = spectrum * forward(projection, axis=0)
         if is_complex:
-            return scipy.fft.ifft(spectrum, axis=0).T
-        return scipy.fft.irfft(spectrum, n=self.sums[0].shape[0], axis=0).T
+            return fft.ifft(spectrum, axis=0).T
+        return fft.irfft(spectrum, n=self.n_components, axis=0).T
 
 
 def _draw_counts(shape, degree, is_complex, rng, dtype):
     n_features, n_components = shape
     kind = np.result_type(dtype, np.complex64) if is_complex else dtype
-    sums = []
-    for _ in range(degree):
-        places = rng.randint(n_components, size=n_features)
-        signs = _signs(rng, n_features, is_complex).astype(kind)
-        sums.append(sp.csr_matrix((signs, (places, np.arange(n_features))), shape=shape[::-1]))
-    return CountSketch(sums)
+    drawn = [
+        (rng.randint(n_components, size=n_features), _signs(rng, n_features, is_complex))
+        for _ in range(degree)
+    ]
+    places, signs = (np.stack(each) for each in zip(*drawn, strict=True))
+    return CountSketch(places, signs.astype(kind), n_components)
 
 
 def real_features(features, n_columns):
@@ -201,18 +185,20 @@ def real_features(features, n_columns):
     Where the number of columns is odd, the last feature has a real part only, of the same
     expected square: ``E z(x) z(x') = 0``, so that both parts contribute half of the kernel.
     """
-    if not np.iscomplexobj(features):
+    xp = namespace(features)
+    if not xp.isdtype(features.dtype, "complex floating"):
         return features
-    parts = np.hstack([features.real, features.imag[:, : n_columns - features.shape[1]]])
+    imaginary = xp.imag(features)[:, : n_columns - features.shape[1]]
+    parts = xp.concat([xp.real(features), imaginary], axis=1)
     if n_columns % 2:
-        parts[:, features.shape[1] - 1] *= parts.dtype.type(np.sqrt(2))
+        parts[:, features.shape[1] - 1] *= float(np.sqrt(2))
     return parts
 
 
 def row_blocks(n_rows, width, n_values=2**20):
     """Slices of rows so short that a matrix of `width` columns has about `n_values` values."""
     step = max(1, n_values // max(width, 1))
-    return [slice(first, first + step) for first in range(0, n_rows, step)]
+    return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
 
 
 @dataclass(eq=False, repr=False)
@@ -283,6 +269,7 @@ class ProductSketch(BandwidthMap):
     (1, 4)
     """
 
+    takes_any_namespace = True
     _accept_sparse = False
 
     n_components: int = integer(300, least=1)
@@ -296,35 +283,40 @@ class ProductSketch(BandwidthMap):
 
     def _fit(self, X):
         rng = check_random_state(self.random_state)
-        self.bandwidth_, self.mean_ = None, np.zeros(X.shape[1], dtype=X.dtype)
+        self.bandwidth_, self.mean_ = None, like(np.zeros(X.shape[1]), X)
         if self.kernel == "gaussian":
             self.bandwidth_ = resolve_bandwidth(self, X, "l2")
-            self.mean_ = column_means(X).astype(X.dtype)
-        shape = (self._inputs(X[:1]).shape[1], -(-self.n_components // (1 + self.complex_to_real)))
+            self.mean_ = like(column_means(X), X)
+        n_inputs = X.shape[1] + (self.kernel == "gaussian" or self.coef0 > 0)
+        shape = (n_inputs, -(-self.n_components // (1 + self.complex_to_real)))
         self.sketch_ = draw_sketch(
-            self.projection, shape, self.degree, self.complex_to_real, rng, X.dtype
+            self.projection, shape, self.degree, self.complex_to_real, rng, host_type(X)
         )
         return self.n_components
 
     def _inputs(self, X):
         """Return x', of which the kernel is a power of the inner product."""
         if self.kernel == "gaussian":
-            X, coef0 = (X - self.mean_) / (self.bandwidth_ * np.sqrt(self.degree)), 1.0
+            scale, coef0 = wide(self.bandwidth_ * np.sqrt(self.degree), X), 1.0
+            X = (X - on_device(self.mean_, X)) / scale
         else:
-            X, coef0 = X * np.sqrt(self.gamma), self.coef0
+            X, coef0 = X * wide(np.sqrt(self.gamma), X), self.coef0
         if coef0 == 0:
             return X
-        return np.hstack([np.full((len(X), 1), np.sqrt(coef0)), X])
+        constant = empty((X.shape[0], 1), X)
+        constant[...] = float(np.sqrt(coef0))
+        return namespace(X).concat([constant, X], axis=1)
 
     def _transform(self, X):
-        features = np.empty((len(X), self.n_components), dtype=X.dtype)
-        for rows in row_blocks(len(X), 2 * max(self.n_components, X.shape[1])):
-            part = X[rows]
-            drawn = self.sketch_(self._inputs(part).astype(X.dtype))
-            features[rows] = real_features(drawn, self.n_components)
+        xp = namespace(X)
+        features = empty((X.shape[0], self.n_components), X)
+        for rows in row_blocks(X.shape[0], 2 * max(self.n_components, X.shape[1])):
+            part = take(X, rows)
+            drawn = self.sketch_(xp.astype(self._inputs(part), X.dtype))
+            features[rows, :] = real_features(drawn, self.n_components)
             if self.kernel == "gaussian":
-                scaled = (part - self.mean_) / X.dtype.type(self.bandwidth_)
-                features[rows] *= np.exp(np.einsum("ij,ij->i", scaled, scaled) / -2)[:, None]
+                scaled = (part - on_device(self.mean_, X)) / like(self.bandwidth_, X)
+                features[rows, :] *= xp.exp(squared_norms(scaled) / -2)[:, None]
         return features
 
 

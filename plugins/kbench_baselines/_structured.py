@@ -7,16 +7,17 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from sklearn.utils import check_random_state
 
+from kbench.arrays import empty, like, namespace, take, walsh_hadamard, waves, wide
 from kbench.parameters import integer
 from kbench_baselines._base import dense
-from kbench_baselines._fourier import _FourierMap, fourier_gradient, waves
-from kbench_baselines._sketches import padded_size, rows_together, walsh_hadamard
+from kbench_baselines._fourier import _FourierMap, fourier_gradient
+from kbench_baselines._sketches import padded_size, rows_together
 
 
 class _StructuredFourierMap(_FourierMap):
     """Cosines and sines of frequencies that come in square blocks.
 
-    Subclasses have ``_draw(rng, n_blocks, size, dtype)``, which draws the diagonals, and
+    Subclasses have ``_draw(rng, n_blocks, size, X)``, which draws the diagonals, and
     ``_phases(inputs, block)``: the products of the frequencies of a block with inputs in
     columns, of shape (size, n_columns). Inputs were divided by ``_unit()``.
     """
@@ -33,38 +34,40 @@ class _StructuredFourierMap(_FourierMap):
         self.bandwidth_ = self._resolve_bandwidth(X)
         self.block_size_ = padded_size(self._padded(X.shape[1]))
         n_blocks = -(-((self.n_components + 1) // 2) // self.block_size_)
-        self._draw(rng, n_blocks, self.block_size_, X.dtype)
+        self._draw(rng, n_blocks, self.block_size_, X)
         self.offset_ = rng.uniform(0, 2 * np.pi)
         return self.n_components
 
     def _transform(self, X):
-        n_features, size = X.shape[1], self.block_size_
-        half, amplitude = self.n_components // 2, np.sqrt(2.0 / self.n_components)
-        features = np.empty((X.shape[0], self.n_components), dtype=X.dtype)
-        together = rows_together(size)
+        n_features, size, half = X.shape[1], self.block_size_, self.n_components // 2
+        xp, amplitude = namespace(X), wide(np.sqrt(2.0 / self.n_components), X)
+        features = empty((X.shape[0], self.n_components), X)
+        together = rows_together(size, X)
         for first in range(0, X.shape[0], together):
-            rows = slice(first, first + together)
-            part = dense(X[rows])
-            inputs = np.zeros((size, len(part)), dtype=X.dtype)
-            np.divide(part.T, X.dtype.type(self._unit()), out=inputs[:n_features])
+            rows = slice(first, min(first + together, X.shape[0]))
+            part = dense(take(X, rows))
+            inputs = empty((size, part.shape[0]), X)
+            inputs[:n_features, :] = part.T / float(self._unit())
+            inputs[n_features:, :] = 0.0
             for block, start in enumerate(range(0, self.n_components - half, size)):
                 phases = self._phases(inputs, block)
                 stop = min(start + size, half)
                 if start < stop:
                     # in the order of the features, in which numpy is several times faster
-                    by_row = np.ascontiguousarray(phases[: stop - start].T)
+                    by_row = phases[: stop - start, :].T
+                    by_row = np.ascontiguousarray(by_row) if xp is np else by_row
                     sines = features[rows, half + start : half + stop]
                     waves(by_row, features[rows, start:stop], sines, amplitude)
                 if self.n_components % 2 and start <= half < start + size:
-                    last = np.cos(phases[half - start] + X.dtype.type(self.offset_))
-                    np.multiply(last, amplitude, out=features[rows, -1])
+                    last = xp.cos(phases[half - start, :] + self.offset_)
+                    features[rows, -1] = last * amplitude
         return features
 
     def _gradient(self, X, coef):
-        columns = np.eye(self.block_size_, X.shape[1]) / self._unit()
-        blocks = [self._phases(columns.copy(), block) for block in range(len(self.signs_))]
-        frequencies = np.concatenate(blocks)[: (self.n_components + 1) // 2].T
-        return fourier_gradient(X, frequencies, coef, self.offset_)
+        xp, number = namespace(X), (self.n_components + 1) // 2
+        columns = like(np.eye(self.block_size_, X.shape[1]) / self._unit(), X)
+        blocks = [self._phases(columns, block) for block in range(self.signs_.shape[0])]
+        return fourier_gradient(X, xp.concat(blocks)[:number, :].T, coef, self.offset_)
 
 
 class FastfoodFeatures(_StructuredFourierMap):
@@ -120,21 +123,21 @@ class FastfoodFeatures(_StructuredFourierMap):
     (1, 4)
     """
 
-    def _draw(self, rng, n_blocks, size, dtype):
+    def _draw(self, rng, n_blocks, size, X):
         shape = (n_blocks, size)
-        self.signs_ = rng.choice([-1.0, 1.0], size=shape).astype(dtype)
+        self.signs_ = like(rng.choice([-1.0, 1.0], size=shape), X)
         normals = rng.normal(size=shape)
         lengths = np.sqrt(rng.chisquare(size, size=shape) / size)
         lengths /= np.linalg.norm(normals, axis=1, keepdims=True)
-        self.normals_, self.lengths_ = normals.astype(dtype), lengths.astype(dtype)
+        self.normals_, self.lengths_ = like(normals, X), like(lengths, X)
         self.permutations_ = np.stack([rng.permutation(size) for _ in range(n_blocks)])
 
     def _phases(self, inputs, block):
-        mixed = walsh_hadamard(inputs * _column(self.signs_[block], inputs))
-        mixed = mixed[self.permutations_[block]]
-        mixed *= _column(self.normals_[block], inputs)
+        mixed = walsh_hadamard(inputs * _column(self.signs_[block, :], inputs))
+        mixed = take(mixed, self.permutations_[block, :])
+        mixed *= _column(self.normals_[block, :], inputs)
         mixed = walsh_hadamard(mixed)
-        mixed *= _column(self.lengths_[block], inputs)
+        mixed *= _column(self.lengths_[block, :], inputs)
         return mixed
 
 
@@ -189,12 +192,12 @@ class StructuredOrthogonalFeatures(_StructuredFourierMap):
     def _padded(self, n_features):
         return max(n_features, self.least_inputs)
 
-    def _draw(self, rng, n_blocks, size, dtype):
-        self.signs_ = rng.choice([-1.0, 1.0], size=(n_blocks, 3, size)).astype(dtype)
+    def _draw(self, rng, n_blocks, size, X):
+        self.signs_ = like(rng.choice([-1.0, 1.0], size=(n_blocks, 3, size)), X)
 
     def _phases(self, inputs, block):
-        for signs in self.signs_[block]:
-            inputs = walsh_hadamard(inputs * _column(signs, inputs))
+        for i in range(3):
+            inputs = walsh_hadamard(inputs * _column(self.signs_[block, i, :], inputs))
         return inputs
 
     def _unit(self):
@@ -203,4 +206,4 @@ class StructuredOrthogonalFeatures(_StructuredFourierMap):
 
 
 def _column(diagonal, inputs):
-    return diagonal.astype(inputs.dtype, copy=False)[:, None]
+    return like(diagonal, inputs)[:, None]
