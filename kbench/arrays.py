@@ -102,6 +102,14 @@ def take(X: Any, rows: Any) -> Any:
     return xp.take(X, xp.asarray(_portable(rows, xp), device=X.device), axis=0)
 
 
+def take_columns(X: np.ndarray, kept: np.ndarray) -> np.ndarray:
+    """Return the columns at which a mask is true."""
+    if (xp := namespace(X)) is np:
+        return X[:, kept]
+    columns: np.ndarray = xp.take(X, xp.nonzero(kept)[0], axis=1)
+    return columns
+
+
 def on_host(fitted: T) -> T:
     """Return a copy of a fitted estimator whose arrays are those of numpy.
 

@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from kbench.arrays import empty, like, namespace, on_host, take
+from kbench.arrays import empty, like, namespace, on_host, take, take_columns
 from kbench.estimators import InputGradient
 from kbench.kernels import Gaussian, Laplace
 from kbench.parameters import check_choice, choice, integer
@@ -195,8 +195,7 @@ def inverse_root(K, dtype):
     xp = namespace(K)
     values, vectors = xp.linalg.eigh(xp.asarray(K, dtype=xp.float64))
     kept = values > 10 * float(xp.finfo(dtype).eps) * max(float(values[-1]), 0.0)
-    # BLAS adds in another order where the columns are stored in another
-    vectors = vectors[:, kept] if xp is np else take(vectors.T, xp.nonzero(kept)[0]).T
+    vectors = take_columns(vectors, kept)
     return xp.astype((vectors / xp.sqrt(values[kept])) @ vectors.T, dtype)
 
 

@@ -11,10 +11,11 @@ from operator import itemgetter
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import check_random_state, check_X_y, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from kbench.estimators import InputGradient
+from kbench.arrays import host_type, like, namespace, take, to_numpy
+from kbench.estimators import InputGradient, validated
 from kbench.parameters import check_choice, check_parameters, choice, integer, number
 from kbench_learned._metric import Form, Trajectory, choose, fits, learn, one_hot_groups
 from kbench_learned._ridge import encode_labels, encode_numbers, make_folds
@@ -100,30 +101,38 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 "columns is a dense matrix. Use base_map without learning, or make X an array "
                 "if it has few columns"
             )
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        xp = namespace(X)
+        if xp is np:
+            X, y = validate_data(self, X, y, dtype=np.float64)
+        else:
+            X = validated(self, X, (np.float64,), reset=True)
+            _, y = check_X_y(np.zeros((X.shape[0], 1)), to_numpy(y))
+            xp = namespace(X)
         y = np.asarray(y)
         targets = encode_numbers(y) if y.dtype.kind == "f" else encode_labels(y)
         rng = check_random_state(self.random_state)
         base = self._base(rng)
-        self.mean_ = X.mean(axis=0)
-        varies = X.std(axis=0) > _CONSTANT * np.abs(X).max(axis=0)
+        self.mean_ = xp.mean(X, axis=0)
+        varies = to_numpy(xp.std(X, axis=0) > _CONSTANT * xp.max(xp.abs(X), axis=0))
         if not varies.any():
             raise ValueError(
                 "X has no column that varies, so that no metric can be learned from it"
             )
-        groups = self._column_groups(X)
+        groups = self._column_groups(to_numpy(X))
         names = ("full", "diagonal") if self.metric == "auto" else (self.metric,)
         forms = [Form(name, self.regularization, self.rank, varies, groups) for name in names]
         options = [(form, factor) for factor in self._factors() for form in forms]
         X = X - self.mean_
         folds = make_folds(targets.strata, rng) if self.rounds else []
-        tried = self._try_forms(base, X, targets.columns, folds, options)
+        tried = self._try_forms(base, X, like(targets.columns, X), folds, options)
         chosen, self.round_ = choose(tried, len(folds[0].fit) if folds else 0)
         form, self.factor_ = options[chosen]
         self._keep(form, tried[chosen])
         self.base_map_ = with_parameters(base, bandwidth_factor=self.factor_)
-        self.base_map_.fit(X @ self.transform_)
-        self._n_features_out = self.base_map_.transform(X[:1] @ self.transform_).shape[1]
+        self.transform_ = like(self.transform_, X)
+        inputs = X @ self.transform_
+        self.base_map_.fit(inputs)
+        self._n_features_out = self.base_map_.transform(take(inputs, slice(1))).shape[1]
         self.details_ = self._describe()
         return self
 
@@ -171,15 +180,17 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
             All is computed in float64: a metric that is long in few directions would lose digits.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=(np.float64, np.float32), reset=False)
-        inputs = (X.astype(np.float64, copy=False) - self.mean_) @ self.transform_
+        X = validated(self, X, (np.float64, np.float32), reset=False)
+        inputs = like(X, X, namespace(X).float64)
+        inputs = (inputs - like(self.mean_, inputs)) @ like(self.transform_, inputs)
         features = self.base_map_.transform(inputs)
-        keeps = X.dtype.name in self.__sklearn_tags__().transformer_tags.preserves_dtype
-        return features.astype(X.dtype, copy=False) if keeps else features
+        keeps = host_type(X).name in self.__sklearn_tags__().transformer_tags.preserves_dtype
+        return like(features, X) if keeps else features
 
     def _gradient(self, X, coef):
-        inner = self.base_map_.input_gradient((X - self.mean_) @ self.transform_, coef)
-        return inner @ self.transform_.T
+        transform = like(self.transform_, X)
+        inner = self.base_map_.input_gradient((X - like(self.mean_, X)) @ transform, coef)
+        return inner @ transform.T
 
     def _check_parameters(self):
         check_parameters(self)
@@ -238,8 +249,11 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         base = self.base_map
-        inner = get_tags(base).transformer_tags if hasattr(base, "__sklearn_tags__") else None
-        tags.transformer_tags.preserves_dtype = inner.preserves_dtype if inner else []
+        inner = get_tags(base) if hasattr(base, "__sklearn_tags__") else None
+        tags.transformer_tags.preserves_dtype = (
+            inner.transformer_tags.preserves_dtype if inner else []
+        )
+        tags.array_api_support = inner is not None and inner.array_api_support
         return tags
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.base import clone
 
+from kbench.arrays import like, take, to_numpy
 from kbench_learned._ridge import Fold, Path, blocks, ridge_path
 
 
@@ -183,12 +184,19 @@ class Fitted:
     def outer_product(self, X: np.ndarray, penalty: int) -> np.ndarray:
         """Average the outer products of the gradients in x over all rows, in blocks."""
         coef, transform = self.path.coef(penalty), self.transform
-        inner = np.zeros((transform.shape[1],) * 2)
-        for part in blocks(np.arange(len(X)), self.width):
-            for gradients in self.base.input_gradient(X[part] @ transform, coef):
-                inner += gradients.T @ gradients
+        inner = like(np.zeros((transform.shape[1],) * 2), X)
+        for part in blocks(np.arange(X.shape[0]), self.width):
+            gradients = self.base.input_gradient(image(X, part, transform), coef)
+            for i in range(gradients.shape[0]):
+                inner += gradients[i, ...].T @ gradients[i, ...]
         # the chain rule: gradients in x are the transform times those in its image
-        return transform @ (inner / len(X)) @ transform.T
+        return transform @ (to_numpy(inner) / X.shape[0]) @ transform.T
+
+
+def image(X: np.ndarray, rows: np.ndarray, transform: np.ndarray) -> np.ndarray:
+    """Transform some rows, in the namespace of `X`; the transform is an array of numpy."""
+    transformed: np.ndarray = take(X, rows) @ like(transform, X)
+    return transformed
 
 
 def fits(
@@ -200,14 +208,14 @@ def fits(
 
 
 def _fit(base, X: np.ndarray, targets: np.ndarray, fold: Fold, transform) -> Fitted:
-    fitted = clone(base).fit(X[fold.fit] @ transform)
+    fitted = clone(base).fit(image(X, fold.fit, transform))
 
     def embed(rows: np.ndarray):
-        return fitted.transform(X[rows] @ transform)
+        return fitted.transform(image(X, rows, transform))
 
     width = embed(fold.fit[:1]).shape[1]
-    path = ridge_path(embed, fold.fit, targets[fold.fit], width)
-    parts = [path.losses(embed(part), targets[part]) for part in blocks(fold.held_out, width)]
+    path = ridge_path(embed, fold.fit, take(targets, fold.fit), width)
+    parts = [path.losses(embed(part), take(targets, part)) for part in blocks(fold.held_out, width)]
     return Fitted(fitted, path, transform, np.hstack(parts), width)
 
 

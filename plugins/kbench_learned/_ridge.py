@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
+from kbench.arrays import like, namespace, take, take_columns, to_numpy
+
 
 @dataclass(frozen=True)
 class Targets:
@@ -114,13 +116,15 @@ class Path:
 
     def coef(self, penalty: int) -> np.ndarray:
         """Coefficients of the features, (n_outputs, n_features), with a penalty."""
-        return np.asarray((self.basis @ self.weights[penalty]).T)
+        coef: np.ndarray = (self.basis @ self.weights[penalty, ...]).T
+        return coef
 
     def losses(self, Z, targets: np.ndarray) -> np.ndarray:
         """Squared errors of rows, means over the outputs, (n_penalties, n_rows)."""
-        projected = Z @ self.basis - self.shift @ self.basis
-        errors = (projected @ weights + self.target - targets for weights in self.weights)
-        return np.stack([np.mean(error**2, axis=1) for error in errors])
+        xp, projected = namespace(targets), Z @ self.basis - self.shift @ self.basis
+        numbers = range(self.weights.shape[0])
+        errors = (projected @ self.weights[i, ...] + self.target - targets for i in numbers)
+        return to_numpy(xp.stack([xp.mean(error**2, axis=1) for error in errors]))
 
 
 def ridge_path(embed: Embed, rows: np.ndarray, targets: np.ndarray, width: int) -> Path:
@@ -133,54 +137,68 @@ def ridge_path(embed: Embed, rows: np.ndarray, targets: np.ndarray, width: int) 
         return _from_columns(embed, rows, targets, width)
     if len(rows) > MAX_FACTORED:
         chosen = np.linspace(0, len(rows) - 1, MAX_FACTORED).astype(np.intp)
-        rows, targets = rows[chosen], targets[chosen]
+        rows, targets = rows[chosen], take(targets, chosen)
     return _from_rows(embed(rows), targets)
 
 
 def _from_columns(embed: Embed, rows: np.ndarray, targets: np.ndarray, width: int) -> Path:
-    gram, total = np.zeros((width, width)), np.zeros(width)
-    target = targets.mean(axis=0)
-    moments = np.zeros((width, targets.shape[1]))
+    xp = namespace(targets)
+    gram, total = like(np.zeros((width, width)), targets), like(np.zeros(width), targets)
+    target = xp.mean(targets, axis=0)
+    moments = like(np.zeros((width, targets.shape[1])), targets)
     first, start = None, 0
     for part in blocks(rows, width):
-        Z = _dense(embed(part))
+        # a copy: the identity map returns its inputs
+        Z = embed(part)
+        Z = xp.asarray(to_numpy(Z) if xp is np else Z, dtype=xp.float64, copy=True)
         # without the shift, differences of large numbers would lose digits
-        first = Z.mean(axis=0) if first is None else first
+        first = xp.mean(Z, axis=0) if first is None else first
         Z -= first
         gram += Z.T @ Z
-        total += Z.sum(axis=0)
-        moments += Z.T @ (targets[start : start + len(part)] - target)
+        total += xp.sum(Z, axis=0)
+        moments += Z.T @ (take(targets, slice(start, start + len(part))) - target)
         start += len(part)
     mean = total / len(rows)
-    gram -= len(rows) * np.outer(mean, mean)
-    values, vectors = eigh(gram, overwrite_a=True, check_finite=False)
-    values = np.maximum(values, 0.0)
+    gram -= len(rows) * (mean[:, None] * mean)
+    values, vectors = _eigh(gram)
+    values = xp.clip(values, 0.0, None)
     weights = _shrunk(values, vectors.T @ moments, len(rows))
     return Path(vectors, weights, first + mean, target)
 
 
 def _from_rows(Z, targets: np.ndarray) -> Path:
     """Solve in the space of the rows, of which there are fewer than features."""
-    mean, target = np.asarray(Z.mean(axis=0)).ravel(), targets.mean(axis=0)
+    xp = namespace(targets)
+    mean = np.asarray(Z.mean(axis=0)).ravel() if xp is np else xp.mean(Z, axis=0)
+    target = xp.mean(targets, axis=0)
     gram = Z @ Z.T
     gram = gram.toarray() if hasattr(gram, "toarray") else gram
-    middle = gram.mean(axis=0)
-    gram = gram - middle[:, None] - middle + middle.mean()
-    values, vectors = eigh(gram, overwrite_a=True, check_finite=False)
-    kept = values > len(gram) * np.finfo(float).eps * max(values[-1], 0.0)
-    values, vectors = values[kept], vectors[:, kept]
-    weights = _shrunk(values, vectors.T @ (targets - target), len(gram))
+    middle = xp.mean(gram, axis=0)
+    gram = gram - middle[:, None] - middle + xp.mean(middle)
+    values, vectors = _eigh(gram)
+    kept = values > gram.shape[0] * float(np.finfo(float).eps) * max(float(values[-1]), 0.0)
+    values, vectors = values[kept], take_columns(vectors, kept)
+    weights = _shrunk(values, vectors.T @ (targets - target), gram.shape[0])
     # Vectors of small eigenvalues are orthogonal to a constant only to rounding, and are divided
     # by small penalties: the mean has to be subtracted.
-    basis = np.asarray(Z.T @ vectors) - np.outer(mean, vectors.sum(axis=0))
+    basis = Z.T @ vectors - mean[:, None] * xp.sum(vectors, axis=0)
     return Path(basis, weights, mean, target)
 
 
 def _shrunk(values: np.ndarray, moments: np.ndarray, n_rows: int) -> np.ndarray:
     """Divide moments by eigenvalues plus each penalty: (n_penalties, n_directions, n_outputs)."""
-    penalties = PENALTIES * (values.sum() / n_rows or 1.0)
-    return np.stack([moments / (values + penalty)[:, None] for penalty in penalties])
+    xp = namespace(values)
+    penalties = PENALTIES * (float(xp.sum(values)) / n_rows or 1.0)
+    shrunk: np.ndarray = xp.stack(
+        [moments / (values + float(penalty))[:, None] for penalty in penalties]
+    )
+    return shrunk
 
 
-def _dense(Z) -> np.ndarray:
-    return Z.toarray() if hasattr(Z, "toarray") else np.array(Z, dtype=np.float64)
+def _eigh(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Eigenvalues, ascending, and eigenvectors; numpy's matrix is overwritten."""
+    if (xp := namespace(gram)) is not np:
+        values, vectors = xp.linalg.eigh(gram)
+        return values, vectors
+    values, vectors = eigh(gram, overwrite_a=True, check_finite=False)
+    return values, vectors
