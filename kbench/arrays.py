@@ -23,10 +23,13 @@ Matrix: TypeAlias = "np.ndarray | csr_matrix"
 MatrixLike: TypeAlias = "ArrayLike | csr_matrix"
 
 
+Array: TypeAlias = Any
+"""An array of any namespace."""
+
 T = TypeVar("T")
 
 
-def namespace(X: object) -> Any:
+def namespace(X: object) -> Array:
     """Return the module whose functions take `X`, and arrays that are made from it.
 
     It is numpy for sequences, sparse matrices and rows that are not in memory.
@@ -43,14 +46,14 @@ def namespace(X: object) -> Any:
     return np
 
 
-def to_numpy(X: Any) -> np.ndarray:
+def to_numpy(X: Array) -> np.ndarray:
     """Return an array of the host with the values of an array of any namespace."""
     if hasattr(X, "tocsr"):
         return np.asarray(X.toarray())
     return np.asarray(X.detach().cpu() if hasattr(X, "detach") else X)
 
 
-def like(values: Any, X: Any, dtype: Any = None) -> Any:
+def like(values: Array, X: Array, dtype: Array = None) -> Array:
     """Return `values` in the namespace and on the device of `X`; copied if necessary.
 
     Their type is that of `X`, or the given one.
@@ -65,9 +68,11 @@ def like(values: Any, X: Any, dtype: Any = None) -> Any:
     return xp.asarray(_portable(values, xp), dtype=dtype, device=X.device)
 
 
-def _portable(values: Any, xp: Any) -> Any:
+def _portable(values: Array, xp: Array) -> Array:
     """Return `values` as an array of numpy that torch takes, unless they are of the namespace."""
-    return values if namespace(values) is xp else np.require(to_numpy(values), requirements="CW")
+    return (
+        values if namespace(values) is xp else np.require(to_numpy(values), requirements=["C", "W"])
+    )
 
 
 def wide(number: float, X: object) -> float:
@@ -78,17 +83,23 @@ def wide(number: float, X: object) -> float:
     return np.float64(number) if namespace(X) is np else float(number)
 
 
-def host_type(X: Any) -> np.dtype:
+def host_type(X: Array) -> np.dtype:
     """Return the type of numpy for the values of `X`."""
     return np.dtype(X.dtype if namespace(X) is np else str(X.dtype).rpartition(".")[2])
 
 
-def empty(shape: tuple[int, ...], X: Any) -> Any:
+def empty(shape: tuple[int, ...], X: Array) -> Array:
     """Return an array without values, of the type and in the namespace and place of `X`."""
     return namespace(X).empty(shape, dtype=X.dtype, device=getattr(X, "device", None))
 
 
-def take(X: Any, rows: Any) -> Any:
+def full(shape: tuple[int, ...], value: float, X: Array) -> Array:
+    """Return an array of equal values, of the type and in the namespace and place of `X`."""
+    device = getattr(X, "device", None)
+    return namespace(X).full(shape, float(value), dtype=X.dtype, device=device)
+
+
+def take(X: Array, rows: Array) -> Array:
     """Return rows, given as a slice or by their numbers, of arrays, sparse matrices, lazy rows.
 
     >>> take(np.eye(3), np.array([2]))
@@ -102,12 +113,10 @@ def take(X: Any, rows: Any) -> Any:
     return xp.take(X, xp.asarray(_portable(rows, xp), device=X.device), axis=0)
 
 
-def take_columns(X: np.ndarray, kept: np.ndarray) -> np.ndarray:
+def take_columns(X: Array, kept: Array) -> Array:
     """Return the columns at which a mask is true."""
-    if (xp := namespace(X)) is np:
-        return X[:, kept]
-    columns: np.ndarray = xp.take(X, xp.nonzero(kept)[0], axis=1)
-    return columns
+    xp = namespace(X)
+    return X[:, kept] if xp is np else xp.take(X, xp.nonzero(kept)[0], axis=1)
 
 
 def on_host(fitted: T) -> T:
@@ -115,16 +124,17 @@ def on_host(fitted: T) -> T:
 
     Attributes, lists, tuples and dicts are followed.
     """
-    return _converted(fitted, to_numpy)
+    converted: T = _converted(fitted, to_numpy)
+    return converted
 
 
-def on_device(fitted: T, X: Any) -> T:
+def on_device(fitted: T, X: Array) -> T:
     """Return a copy of a fitted estimator whose arrays are where `X` is, with their own types.
 
     As for `on_host`; arrays of other values than numbers and sparse matrices stay.
     """
     xp = namespace(X)
-    return _converted(
+    converted: T = _converted(
         fitted,
         lambda values: (
             xp.asarray(_portable(values, xp), device=X.device)
@@ -132,10 +142,11 @@ def on_device(fitted: T, X: Any) -> T:
             else values
         ),
     )
+    return converted
 
 
-def _converted(fitted: T, convert: Callable[[Any], Any]) -> T:
-    value: Any = fitted
+def _converted(fitted: Array, convert: Callable[[Array], Array]) -> Array:
+    value = fitted
     if isinstance(value, list | tuple):
         # a named tuple takes its items one by one
         items = [_converted(item, convert) for item in value]
@@ -143,12 +154,12 @@ def _converted(fitted: T, convert: Callable[[Any], Any]) -> T:
     if isinstance(value, dict):
         return type(value)({key: _converted(item, convert) for key, item in value.items()})
     if isinstance(value, np.ndarray) or namespace(value) is not np:
-        return convert(value)  # type: ignore[no-any-return]
+        return convert(value)
     is_code = isinstance(value, type) or inspect.isroutine(value) or inspect.ismodule(value)
     if hasattr(value, "__dict__") and not is_code and not hasattr(value, "tocsr"):
         value = copy.copy(value)
         attributes = {key: _converted(item, convert) for key, item in vars(fitted).items()}
-        vars(value).update(attributes)
+        value.__dict__.update(attributes)
     return value
 
 
@@ -243,7 +254,7 @@ _LARGEST_FACTOR = 5
 """Exponent of the largest Hadamard matrix that is multiplied as a whole, 2^5 = 32 rows."""
 
 
-def walsh_hadamard(A: np.ndarray) -> np.ndarray:
+def walsh_hadamard(A: Array) -> Array:
     """Multiply `A` by the Hadamard matrix of its height, in Sylvester's order, without a factor.
 
     ``H_ab = H_a (x) H_b``, so that each factor of at most 32 rows is one batched matrix
@@ -271,7 +282,7 @@ def walsh_hadamard(A: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _factors(size: int, xp: Any, dtype: Any, device: object) -> list[np.ndarray]:
+def _factors(size: int, xp: Array, dtype: Array, device: object) -> list[Array]:
     """Hadamard matrices of about equal size whose Kronecker product is that of `size`."""
     from scipy.linalg import hadamard
 
@@ -281,9 +292,7 @@ def _factors(size: int, xp: Any, dtype: Any, device: object) -> list[np.ndarray]
     return [xp.asarray(hadamard(2**each), dtype=dtype, device=device) for each in exponents]
 
 
-def segment_sums(
-    values: np.ndarray, segments: np.ndarray, weights: np.ndarray, n_segments: int
-) -> np.ndarray:
+def segment_sums(values: Array, segments: Array, weights: Array, n_segments: int) -> Array:
     """Add rows times their weights by segment: (n_segments, n_columns).
 
     `segments` are numbers from 0, and `weights` may be complex.
@@ -293,15 +302,12 @@ def segment_sums(
            [6.]])
     """
     xp = namespace(values)
-    sums: np.ndarray
     if xp is np:
         from scipy.sparse import csc_matrix
 
         starts, shape = np.arange(len(weights) + 1), (n_segments, len(weights))
-        sums = csc_matrix((weights, to_numpy(segments), starts), shape) @ values
-        return sums
+        return csc_matrix((weights, to_numpy(segments), starts), shape) @ values
     places = xp.arange(n_segments, device=values.device)
     indicators = like(segments, values, xp.int64)[:, None] == places[None, :]
     matrix = xp.astype(indicators, weights.dtype) * weights[:, None]
-    sums = matrix.T @ xp.astype(values, weights.dtype)
-    return sums
+    return matrix.T @ xp.astype(values, weights.dtype)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    from kbench.arrays import Matrix, MatrixLike
+    from kbench.arrays import Array, Matrix, MatrixLike
 
 BLOCK_VALUES = 2**20
 """Values of the blocks of rows that are not in memory."""
@@ -93,7 +93,7 @@ def is_validated(
 
 def validated(
     estimator: BaseEstimator,
-    X: MatrixLike,
+    X: Array,
     dtypes: tuple[type, ...],
     reset: bool,
     accept_sparse: str | tuple[str, ...] | bool = False,
@@ -160,7 +160,7 @@ class ExplicitMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self._n_features_out = self._fit(X)
         if namespace(X) is not np:
             fitted = {name: value for name, value in vars(self).items() if name.endswith("_")}
-            vars(self).update(on_device(fitted, X))
+            self.__dict__.update(on_device(fitted, X))
         return self
 
     def transform(self, X: MatrixLike) -> Matrix:
@@ -230,11 +230,11 @@ class InputGradient:
             In the namespace of `X`, if the map computes in it.
         """
         check_is_fitted(self)
-        X = validated(self, X, dtypes=(np.float64,), reset=False)
-        coef = like(coef, X)
-        check_coefficients(coef.shape, self._n_features_out)
-        gradients = self._gradient(X, coef if coef.ndim == 2 else coef[None, :])
-        return gradients[0, ...] if coef.ndim == 1 else gradients
+        rows = validated(self, X, dtypes=(np.float64,), reset=False)
+        given = like(coef, rows)
+        check_coefficients(given.shape, self._n_features_out)
+        gradients = self._gradient(rows, given if given.ndim == 2 else given[None, :])
+        return gradients[0, ...] if given.ndim == 1 else gradients
 
     def _gradient(self, X: np.ndarray, coef: np.ndarray) -> np.ndarray:
         raise NotImplementedError

@@ -14,7 +14,7 @@ from kbench.arrays import (
     Matrix,
     MatrixLike,
     check_rows,
-    empty,
+    full,
     inverse_roots,
     is_positive,
     like,
@@ -227,8 +227,7 @@ class UnitDiagonal(Kernel):
     def diag(self, X: MatrixLike) -> np.ndarray:
         """Ones."""
         X = check_rows(X, "X")
-        ones: np.ndarray = empty((X.shape[0],), X)
-        ones[...] = 1.0
+        ones: np.ndarray = full((X.shape[0],), 1.0, X)
         return ones
 
 
@@ -384,7 +383,7 @@ class Normalized(Wrapper):
         return inverse_roots(squared)
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
-        K = self.kernel(X, Y) * self._inverse_norms(X)[:, None]
+        K: np.ndarray = self.kernel(X, Y) * self._inverse_norms(X)[:, None]
         K *= self._inverse_norms(X if Y is None else Y)
         return K
 

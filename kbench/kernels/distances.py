@@ -18,6 +18,7 @@ from kbench.arrays import (
     MatrixLike,
     check_rows,
     exponential,
+    full,
     inverse,
     namespace,
     on_host,
@@ -339,7 +340,7 @@ def _manhattan(X: Matrix, Y: Matrix) -> np.ndarray:
     if hasattr(xp, "cdist"):
         D = xp.cdist(X, Y, p=1.0)
         return D
-    D = xp.zeros((X.shape[0], Y.shape[0]), dtype=X.dtype, device=X.device)
+    D = full((X.shape[0], Y.shape[0]), 0.0, X)
     for j in range(X.shape[1]):
         D += xp.abs(X[:, j][:, None] - Y[:, j])
     return D

@@ -19,6 +19,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from kbench.arrays import (
     empty,
+    full,
     host_type,
     like,
     namespace,
@@ -374,9 +375,7 @@ class OptimizedMaclaurinFeatures(BandwidthMap):
     def _factors(self, scaled):
         """Factor f of each row, in a column."""
         if self.kernel != "gaussian":
-            ones = empty((scaled.shape[0], 1), scaled)
-            ones[...] = 1.0
-            return ones
+            return full((scaled.shape[0], 1), 1.0, scaled)
         return namespace(scaled).exp(squared_norms(scaled) / -2)[:, None]
 
     def _transform(self, X):

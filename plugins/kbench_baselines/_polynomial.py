@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from kbench.arrays import empty, host_type, namespace, take, to_numpy
+from kbench.arrays import full, host_type, namespace, take, to_numpy
 from kbench.estimators import ExplicitMap, column_ends, row_blocks, validated
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import FitsOnBlocks
@@ -191,12 +191,11 @@ class PolynomialSketch(FitsOnBlocks, PolynomialCountSketch):
             return super().transform(X)
         check_is_fitted(self)
         X = validated(self, X, self._dtypes, reset=False)
-        inputs, signs = X * float(np.sqrt(self.gamma)), to_numpy(self.bitHash_)
+        inputs = X * float(np.sqrt(self.gamma))
         if self.coef0:
-            constant = empty((X.shape[0], 1), X)
-            constant[...] = float(np.sqrt(self.coef0))
+            constant = full((X.shape[0], 1), np.sqrt(self.coef0), X)
             inputs = xp.concat([inputs, constant], axis=1)
-        signs = signs.astype(host_type(X))
+        signs = to_numpy(self.bitHash_).astype(host_type(X))
         return CountSketch(self.indexHash_, signs, self.n_components)(inputs)
 
     def __sklearn_tags__(self):

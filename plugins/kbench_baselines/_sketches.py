@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from kbench.arrays import (
     empty,
+    full,
     host_type,
     like,
     namespace,
@@ -110,9 +111,8 @@ class HadamardSketch:
     def __call__(self, X):
         degree, parts, n_blocks, size = self.signs.shape
         n_rows, signs = X.shape[0], like(self.signs, X)
-        inputs = empty((size, n_rows), X)
+        inputs = full((size, n_rows), 0.0, X)
         inputs[: X.shape[1], :] = X.T
-        inputs[X.shape[1] :, :] = 0.0
         features, stacked = 1.0, [empty((n_blocks * size, n_rows), X) for _ in range(parts)]
         for k in range(degree):
             for part, block in np.ndindex(parts, n_blocks):
@@ -303,9 +303,7 @@ class ProductSketch(BandwidthMap):
             X, coef0 = X * wide(np.sqrt(self.gamma), X), self.coef0
         if coef0 == 0:
             return X
-        constant = empty((X.shape[0], 1), X)
-        constant[...] = float(np.sqrt(coef0))
-        return namespace(X).concat([constant, X], axis=1)
+        return namespace(X).concat([full((X.shape[0], 1), np.sqrt(coef0), X), X], axis=1)
 
     def _transform(self, X):
         xp = namespace(X)

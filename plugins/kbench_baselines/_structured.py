@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from sklearn.utils import check_random_state
 
-from kbench.arrays import empty, like, namespace, take, walsh_hadamard, waves, wide
+from kbench.arrays import empty, full, like, namespace, take, walsh_hadamard, waves, wide
 from kbench.parameters import integer
 from kbench_baselines._base import dense
 from kbench_baselines._fourier import _FourierMap, fourier_gradient
@@ -46,9 +46,8 @@ class _StructuredFourierMap(_FourierMap):
         for first in range(0, X.shape[0], together):
             rows = slice(first, min(first + together, X.shape[0]))
             part = dense(take(X, rows))
-            inputs = empty((size, part.shape[0]), X)
+            inputs = full((size, part.shape[0]), 0.0, X)
             inputs[:n_features, :] = part.T / float(self._unit())
-            inputs[n_features:, :] = 0.0
             for block, start in enumerate(range(0, self.n_components - half, size)):
                 phases = self._phases(inputs, block)
                 stop = min(start + size, half)
