@@ -80,7 +80,8 @@ class FitsOnBlocks:
         """Map `X` to features; float32 for float32 inputs, else float64."""
         dtype = np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64
         Z = super().transform(X)
-        return Z.astype(dtype, copy=False) if sp.issparse(Z) else np.asarray(Z, dtype=dtype)
+        # `set_output` may have made a frame of them
+        return Z if hasattr(Z, "columns") else Z.astype(dtype, copy=False)
 
 
 class Identity(OneToOneFeatureMixin, ExplicitMap):
