@@ -163,7 +163,7 @@ class _Costs:
         first_s = [
             (get_width(other.cell) or 1, self._known[other.key][0].seconds)
             for other in family(self._run, cell)
-            if self._known.get(other.key)
+            if other.cell.dataset == cell.cell.dataset and self._known.get(other.key)
         ]
         width, seconds = max(first_s, default=(1, 0.0))
         is_long = seconds * ((get_width(cell.cell) or 1) / width) ** 2 > LONG_S
@@ -227,14 +227,16 @@ class _Costs:
             self._grow(subject, n_splits)
         good = [trial.n_rows for trial in subject.trials if trial.status == "ok"]
         if good:
-            self._trial(subject, good[0], has_metrics=True)
+            self._trial(subject, min(good), has_metrics=True)
         if good and subject.cell.protocol.threads > 1:
             self._trial(subject, good[-1], n_threads=subject.cell.protocol.threads)
 
     def _grow(self, subject: _Subject, n_splits: int = 1) -> None:
         """Make trials until the next takes more than a small share of what they predict."""
         most = subject.samples.n_rows
-        made = [self._trial(subject, min(most, max(FIRST_ROWS, most // MAX_BEYOND)))]
+        # embeddings with more columns than a fold has rows are fitted in another way
+        least = min(2 * (get_width(subject.cell) or 1), STEPS[2] * FIRST_ROWS)
+        made = [self._trial(subject, min(most, max(FIRST_ROWS, least, most // MAX_BEYOND)))]
         if made[0].status == "timed_out":
             made = [self._trial(subject, max(2, made[0].n_rows // STEPS[0]))]
         while made[-1].status == "ok" and made[-1].n_rows < most:
@@ -244,11 +246,12 @@ class _Costs:
             if len(made) == 1 and made[0].seconds <= CHEAP_S:
                 left = SECOND_S
             following = (min(step * made[-1].n_rows, most) for step in STEPS)
-            pairs = subject.growth[0]
-            n = next((n for n in following if cost.seconds_of(made, n, pairs) <= left), None)
+            needs = ((n, cost.seconds_of(made, n, subject.growth[0])) for n in following)
+            n = next((n for n, seconds in needs if seconds <= left), None)
             if n is None and len(made) == 1:
                 # one trial does not show how much of its cost is the same for any rows
-                self._trial(subject, max(2, made[0].n_rows // STEPS[2]))
+                few, more = made[0].n_rows // STEPS[2], min(most, 2 * made[0].n_rows)
+                self._trial(subject, few if few >= least else more)
             if n is None:
                 return
             made.append(self._trial(subject, n))
@@ -259,8 +262,7 @@ class _Costs:
         A learner may need less memory for each row once there are many.
         """
         if not any(trial.status == "out_of_memory" for trial in subject.trials):
-            need = BEYOND * self._limits.task_memory_mib
-            n_rows = subject.samples.n_rows
+            need, n_rows = BEYOND * self._limits.task_memory_mib, subject.samples.n_rows
             n = cost.rows_that_need(subject.trials, need, n_rows, *subject.growth)
             if n > max(trial.n_rows for trial in subject.trials):
                 self._trial(subject, n)

@@ -107,10 +107,10 @@ def _sd(interval: Estimate) -> float:
 TIME = Growth(exponent_scale=0.05, noise=0.06, drift=0.06)
 """Growth of seconds: the work of most methods is close to linear in the rows."""
 
-MEMORY = Growth(exponent_scale=0.05, noise=0.03, drift=0.04)
-"""Growth of memory: the sizes of matrices with a row for each row of the data."""
+MEMORY = Growth(exponent_scale=0.05, noise=0.03, drift=0.04, exponent=0.95)
+"""Growth of memory: the sizes of matrices with a row for each row of the data, or fewer."""
 
-HELD = 0.5
+HELD = 0.3
 """Part of the memory of a search that is held while metrics are computed, which follow it."""
 
 LAST, LAST_OF_KERNEL = 3, 1

@@ -31,8 +31,6 @@ ROWS = 20_000
 MAX_WIDER = 8
 """Times as many components as an embedding has from which a wider one is predicted."""
 
-_BYTES = 8
-
 
 def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> bool:
     """Whether a cell has many rows, or may need more than half the limit of memory.
@@ -49,7 +47,7 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> 
         return True
     if registry.get("learner", planned.cell.learner.name).uses_kernel:
         widths.append(n)
-    return _BYTES * n * max(widths) > limit_mib * 2**20 / 2
+    return 8 * n * max(widths) > limit_mib * 2**20 / 2
 
 
 OUTER, FLOAT32 = "refit_maps_in_inner_folds = false", 'block_dtype = "float32"'
@@ -77,7 +75,7 @@ def alternatives(planned: PlannedCell, registry: Registry) -> list[tuple[str, Ce
 SPLITS_SD, MEMORY_OF_SPLITS_SD = 0.12, 0.06
 """Standard deviations of the logarithms of costs between splits of a cell."""
 
-TIME_SLOPES, MEMORY_SLOPES = (1.0, 1.0, 0.3, 1.5), (0.7, 0.3, 0.7, 1.0)
+TIME_SLOPES, MEMORY_SLOPES = (1.0, 0.7, 0.3, 1.5), (0.5, 0.2, 0.3, 1.0)
 """Exponents of rows, classes, columns and components that are assumed before any is measured."""
 
 _families: WeakKeyDictionary[Run, dict[str, list[PlannedCell]]] = WeakKeyDictionary()
@@ -152,9 +150,6 @@ def _sizes(planned: PlannedCell) -> list[int]:
     return [max(1, size) for size in sizes]
 
 
-_MIN_TEST_ROWS = 2
-
-
 @dataclass(frozen=True)
 class Samples:
     """Samples of the rows of one split, of which a larger one has all rows of a smaller one.
@@ -189,7 +184,7 @@ class Samples:
         """Return the part of the training rows that a sample has."""
         return n_rows / self.n_rows
 
-    def first(self, n_rows: int, least_test: int = _MIN_TEST_ROWS) -> Assignment:
+    def first(self, n_rows: int, least_test: int = 2) -> Assignment:
         """Return a sample of training rows, and the same share of the other parts.
 
         It has `least_test` rows of the test set, or all if there are fewer.

@@ -14,13 +14,14 @@ from kbench.cli.plan import print_plan
 from kbench.evaluation.split_view import assign
 from kbench.execution import task_functions
 from kbench.planning.suite_file import read
-from kbench.records import Cell, Cost, Estimate, Protocol, Ref
+from kbench.records import Cell, Cost, Estimate, Protocol, Ref, Trial
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.results.row_builders import make_full_row, make_row
 from kbench.runner import Options, Run, Watcher, execute, preview
 from kbench.storage.journal import Journal
 from kbench_costs import costs, trials
+from kbench_costs import prediction as cost
 from kbench_costs.trials import Samples
 from kbench_mlflow.reading import row_of_run
 from kbench_mlflow.tracking.store import Store
@@ -388,6 +389,34 @@ def test_a_sample_must_show_that_a_cell_cannot_fit(runner):
     """A map that needs less for each row of many is not skipped."""
     report = execute(runner(wide(6000, "sparing"), memory=80)[0])
     assert report.cells[0].status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("width", "seconds", "rows"),
+    [
+        (None, 2.0, [1024, 256]),
+        (256, 2.0, [1024, 2048]),
+        (1000, 2.0, [2000, 4000]),
+        (100_000, 2.0, [4096, 8192]),  # it may take too long
+        (1000, 0.0, [2000, 20_000]),
+    ],
+)
+def test_samples_have_more_rows_than_an_embedding_has_columns(monkeypatch, width, seconds, rows):
+    """A ridge of more columns than rows solves another system: its cost would mislead."""
+    made = []
+
+    def trial(self, subject, n_rows):
+        made.append(n_rows)
+        subject.trials.append(Trial(n_rows, False, "ok", seconds, 1.0))
+        return subject.trials[-1]
+
+    monkeypatch.setattr(costs._Costs, "_trial", trial)
+    params = {} if width is None else {"n_components": width}
+    cell = Cell(Ref("data"), Ref("rff", params), Ref("ridge"), Protocol())
+    growth = cost.PAIRS, cost.PAIRS
+    subject = costs._Subject("key", cell, None, SimpleNamespace(n_rows=20_000), [], growth)
+    costs._Costs._grow(costs._Costs.__new__(costs._Costs), subject)
+    assert made == rows
 
 
 def test_what_decides_how_rows_are_computed_is_there():
