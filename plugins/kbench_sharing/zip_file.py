@@ -75,7 +75,7 @@ MAX_NAME = 200
 
 _SOURCE = re.compile(r"sources/[A-Za-z0-9_.-]+(/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-]+\.py")
 _LINES, _XZ = ".jsonl", ".xz"
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0, "nice_len": 128}]
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0, "nice_len": 273}]
 """For text: its bytes have no places in words of four, and records repeat long parts."""
 
 _XZ_MEMORY = 100 << 20
