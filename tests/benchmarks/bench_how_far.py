@@ -106,23 +106,25 @@ def row(method: str, n: int, folder: Path, given: argparse.Namespace, runs: bool
     plan = Run(select_suite(str(file), registry, (), (), ()), registry, options)
     (cell,) = preview(plan).cells
     found: dict = {"method": method, "rows": n, "status": "predicted"}
-    if cell.cost is not None:
-        found["predicted_mib"] = round(cell.cost.memory_mib.value)
-        if cell.cost.seconds is not None:
-            found["predicted_cpu_s"] = float(f"{cell.cost.seconds.value:.3g}")
-            runs = runs and found["predicted_cpu_s"] <= given.time * cell.cell.protocol.threads
+    seconds, n_threads = cell.cost and cell.cost.seconds, cell.cell.protocol.threads
+    cost = cell.cost
     if cell.problem is not None:
-        return found | {"status": cell.problem.status}
-    if runs:
+        found["status"] = cell.problem.status
+    elif runs and not (seconds and seconds.value > given.time * n_threads):
         run = Run(select_suite(str(file), registry, (), (), ()), registry, options)
         (cell,) = execute(run).cells
         (result,) = cell.results.values()
-        found["status"] = result.status
+        # a task that has ended is not tried again
+        found["status"], cost = result.status, result.predicted
         if result.is_ok:
             metrics = result.metrics
             found["s"] = metrics["fit_time_s"] + metrics["search_time_s"]
             found |= {"cpu_s": result.cpu_s, "mib": round(metrics["peak_memory_mib"])}
-            found |= {"accuracy": metrics["accuracy"], "threads": cell.cell.protocol.threads}
+            found |= {"accuracy": metrics["accuracy"], "threads": n_threads}
+    if cost is not None:
+        found["predicted_mib"] = round(cost.memory_mib.value)
+        if cost.seconds is not None:
+            found["predicted_cpu_s"] = float(f"{cost.seconds.value:.3g}")
     return found
 
 

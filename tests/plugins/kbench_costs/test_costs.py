@@ -419,6 +419,23 @@ def test_samples_have_more_rows_than_an_embedding_has_columns(monkeypatch, width
     assert made == rows
 
 
+@pytest.mark.parametrize(
+    ("learner", "family", "pairs"),
+    [
+        ("sgd", "linear", cost.PAIRS),
+        ("liblinear", "linear", cost.PAIRS_OF_KERNEL),
+        ("knn", "neighbours", cost.PAIRS_OF_KERNEL),
+    ],
+)
+def test_the_time_of_some_learners_grows_faster_than_their_memory(learner, family, pairs):
+    record = SimpleNamespace(uses_kernel=False, family=family)
+    registry = SimpleNamespace(get=lambda kind, name: record)
+    of = costs._Costs.__new__(costs._Costs)
+    of._run, of._known = SimpleNamespace(registry=registry), {}
+    cell = Cell(Ref("data"), Ref("identity"), Ref(learner), Protocol())
+    assert of._subject("key", cell, None, None).growth == (pairs, cost.PAIRS)
+
+
 def test_what_decides_how_rows_are_computed_is_there():
     for module, name, least in task_functions.OF_ALL_ROWS:
         assert getattr(module, name) >= least
