@@ -17,6 +17,7 @@ within the bounds that kbench aims at.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import math
 import os
@@ -148,7 +149,7 @@ def show(folder: Path, given: argparse.Namespace) -> None:
                 "n_train": result.metrics["n_train"],
                 "seconds": took,
                 "memory_mib": true,
-                "predicted": cost.to_json() if hasattr(cost, "to_json") else None,
+                "predicted": dataclasses.asdict(cost),
                 "trials": made,
             }
             with given.lines.open("a") as out:
