@@ -14,7 +14,7 @@ from kbench.execution.warm_parents import WarmParents, make_preload
 from kbench.planning.component_refs import LISTS
 from kbench.planning.planned import PlannedCell
 from kbench.planning.suite_file import find, read
-from kbench.planning.suite_plan import SuitePlan
+from kbench.planning.suite_plan import Options, SuitePlan
 from kbench.records import Suite, TaskType
 from kbench.records.canonical import dumps, to_json
 from kbench.registry.installed import HOST
@@ -24,16 +24,15 @@ from kbench.storage.files import Holder, describe_holder
 class Session:
     """Holds processes and the machine for a run of a plan.
 
-    `notice` is called with what the user has to wait for.
+    `notice` is called with what the user waits for. A feature may have started the ``parents``.
     """
 
-    def __init__(
-        self, plan: SuitePlan, offline: bool, exclusive: bool, notice: Callable[[str], None]
-    ) -> None:
+    def __init__(self, plan: SuitePlan, options: Options, notice: Callable[[str], None]) -> None:
         self._plan, self.cache, self._notice = plan, plan.cache, notice
-        self.offline = offline or is_offline()
-        self.parents = WarmParents(make_preload(plan.suite, plan.registry))
-        self.machine = ThisMachine(exclusive, notice)
+        self.offline = options.offline or is_offline()
+        self.parents: WarmParents = options.given.get("parents") or WarmParents()
+        self.parents.preload |= make_preload(plan.suite, plan.registry)
+        self.machine = ThisMachine(options.exclusive, notice)
         self.fetching = Fetching(
             plan.registry, plan.planner, self.cache, self.parents, self.offline
         )

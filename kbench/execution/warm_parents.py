@@ -125,7 +125,7 @@ class WarmParents:
     """Sandboxes by their third-party plugins (see `make_preload`); each starts when first used."""
 
     def __init__(self, preload: Preload | None = None) -> None:
-        self._preload = dict(preload or {})
+        self.preload = dict(preload or {})
         self._lock = threading.Lock()
         self._sandboxes: OrderedDict[tuple[str, ...], Sandbox] = OrderedDict()
         self._users: dict[tuple[str, ...], int] = {}
@@ -134,14 +134,14 @@ class WarmParents:
     @property
     def every(self) -> tuple[str, ...]:
         """All third-party plugins of the suite."""
-        return _union(self._preload)
+        return _union(self.preload)
 
     @contextmanager
     def using(self, plugins: tuple[str, ...] = ()) -> Iterator[Sandbox]:
         """Lend the sandbox whose processes import these plugins and the built-in ones."""
         with self._lock:
             if (sandbox := self._sandboxes.pop(plugins, None)) is None:
-                preload = self._preload.get(plugins, ())
+                preload = self.preload.get(plugins, ())
                 modules = [name for name in preload if not name.startswith(GIVEN)]
                 # no code of others runs beside the built-in plugins, whose sources need keys
                 names = [name.removeprefix(GIVEN) for name in preload] if plugins else os.environ
@@ -168,7 +168,7 @@ class WarmParents:
         return WarmParents(
             {
                 plugins: tuple(name for name in names if name in WARM or name.startswith(GIVEN))
-                for plugins, names in self._preload.items()
+                for plugins, names in self.preload.items()
             }
         )
 

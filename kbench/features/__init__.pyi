@@ -104,6 +104,7 @@ from kbench.planning.component_refs import (
     iterate_lists,
     parameter_problems,
     parse_toml,
+    relabel_for_task,
     runnable,
 )
 from kbench.planning.component_refs import list_tables as tables_of_file
@@ -631,6 +632,7 @@ __all__ = [
     "read_suite_or_empty",
     "recall",
     "refuse_missing",
+    "relabel_for_task",
     "resolve",
     "round_mean",
     "row_builders",

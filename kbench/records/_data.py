@@ -105,7 +105,7 @@ class Dataset:
     sample_weight : ndarray of float, shape (n_samples,), optional
         Weights of the rows, for learners and metrics. Learners that take no
         weights cannot be combined with this dataset.
-    encoder : TableEncoder, optional
+    encoder : TableColumns, optional
         What has made `X` of the columns of a user's table. It is not stored in the data
         cache; an exported model takes such tables by it.
 

@@ -195,8 +195,8 @@ def still_working() -> None:
 class _Notified:
     """A feature that is told of a run: calls in their order, in a thread of low priority."""
 
-    def __init__(self, feature: Feature, verbs: Verbs) -> None:
-        self.feature, self._verbs = feature, verbs
+    def __init__(self, feature: Feature, verbs: Verbs, in_haste: bool) -> None:
+        self.feature, self._verbs, self._in_haste = feature, verbs, in_haste
         self.last_sign = time.monotonic()
         self.n_dropped = 0
         self.answer: Any = None
@@ -230,7 +230,7 @@ class _Notified:
 
     def _work(self) -> None:
         _here.told = self
-        with lower_priority():
+        with contextlib.nullcontext() if self._in_haste else lower_priority():
             try:
                 for function, context in iter(self._waiting.get, None):
                     function(**context)
@@ -243,11 +243,11 @@ class _Notified:
 
 
 class Notifications:
-    """Notifies features of a run; if `deferred`, at its end, so that no timing is disturbed."""
+    """Notifies features of a run: at its end if `deferred`, without low priority if `in_haste`."""
 
-    def __init__(self, verbs: Verbs, deferred: bool = False) -> None:
+    def __init__(self, verbs: Verbs, deferred: bool = False, in_haste: bool = False) -> None:
         self._verbs, self._deferred = verbs, deferred
-        self._is_started = False
+        self._is_started, self._make = False, lambda each: _Notified(each, verbs, in_haste)
         self._told: dict[str, _Notified] = {}
 
     @property
@@ -264,7 +264,7 @@ class Notifications:
             for each in HOOKS:
                 self._verbs.implementing(each)
         for feature, function in self._verbs.implementing(hook):
-            told = self._told.setdefault(feature.name, _Notified(feature, self._verbs))
+            told = self._told.setdefault(feature.name, self._make(feature))
             told.put(function, context)
             if not self._deferred:
                 told.start()
@@ -276,7 +276,7 @@ class Notifications:
             for feature, function in self._verbs.implementing("kbench_run_finished")
         }
         for name, (feature, _) in last.items():
-            self._told.setdefault(name, _Notified(feature, self._verbs))
+            self._told.setdefault(name, self._make(feature))
         for name, told in self._told.items():
             told.end((last[name][1], context) if name in last else None)
         limit = DEADLINE_S if deadline_s is None else deadline_s

@@ -125,9 +125,9 @@ class Run:
         recompute, retry_failed = self.options.recompute, self.options.retry_failed
         self.plan = SuitePlan(suite, registry, self.place, recompute, retry_failed)
         self.journal = self.plan.journal
-        exclusive, offline = self.options.exclusive, self.options.offline
-        self.session = Session(self.plan, offline, exclusive, self.notice)
-        self.notifications = Notifications(self.verbs, deferred=exclusive)
+        self.session = Session(self.plan, self.options, self.notice)
+        exclusive, in_haste = self.options.exclusive, self.options.total_s < float("inf")
+        self.notifications = Notifications(self.verbs, exclusive, in_haste)
         self.cells: list[PlannedCell] = []
         self.imported: list[PlannedCell] = []
         self._by_key: dict[str, list[PlannedCell]] = {}

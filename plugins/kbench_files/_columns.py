@@ -12,8 +12,8 @@ import numpy as np
 
 from kbench import DatasetError
 from kbench.messages import option
-from kbench.tables import encoder
-from kbench.tables.encoder import Texts
+from kbench.tables import cell_values
+from kbench.tables.cell_values import Texts
 from kbench.tables.table import TEXT_ABOVE, Column
 from kbench.tables.texts import MISSING, is_dates
 
@@ -61,7 +61,7 @@ class ColumnScan:
 
         if self._texts is not None:
             try:
-                values = encoder.numbers(series, self.name, self._texts, self._n_rows + 1)
+                values = cell_values.numbers(series, self.name, self._texts, self._n_rows + 1)
             except ValueError as error:
                 raise DatasetError(f"{self._what}: {error}") from None
             series = pandas.Series(values)

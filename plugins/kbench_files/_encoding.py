@@ -10,7 +10,7 @@ import numpy as np
 
 from kbench import Dataset, DatasetError
 from kbench.messages import list_some, option
-from kbench.tables.encoder import TableEncoder, Texts
+from kbench.tables.cell_values import TableColumns, Texts
 from kbench.tables.table import Column, Table, check_columns, no_column, to_dataset
 from kbench.tables.table_rows import TableRows
 from kbench.tables.texts import DateColumn, UnitColumn
@@ -93,7 +93,7 @@ def encode(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Dat
         else:  # left out, or with a unit
             by_name[name] = [Column(name, "numeric")]
     pairs = [(name, by_name[name][0]) for name in features]
-    encoder = TableEncoder(
+    encoder = TableColumns(
         [(name, None if c.kind == "numeric" else list(c.categories)) for name, c in pairs],
         coded=list(roles.target_encode),
         dates=[column.spec for column in dates.values()],
@@ -117,7 +117,7 @@ def _refuse_empty(label: str, empty: Sequence[str]) -> None:
 
 
 def _encoded_blocks(
-    rows: TableRows, encoder: TableEncoder, typed: Set[str], _: Sequence[str]
+    rows: TableRows, encoder: TableColumns, typed: Set[str], _: Sequence[str]
 ) -> Iterator[list[np.ndarray]]:
     """Yield numbers and codes of categories of the columns of an encoder."""
     converters, categories_by_name = encoder.converters(), dict(encoder.columns)

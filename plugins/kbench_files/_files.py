@@ -20,7 +20,7 @@ from typing import Any
 from kbench import Dataset, DatasetError
 from kbench.parameters import is_pattern
 from kbench.tables.arff import is_sparse_arff, read_arff
-from kbench.tables.encoder import Texts
+from kbench.tables.cell_values import Texts
 from kbench.tables.table import Column, label_rows, to_dataset
 from kbench.tables.table_rows import TableRows, reject_changes
 from kbench_files import FORMS

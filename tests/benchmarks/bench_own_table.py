@@ -18,7 +18,8 @@ The difference of the scores is paired: its standard error is that of 200 bootst
 held-out rows, or of their groups. "not inferior" means at most one standard error worse than the
 rival, "win" more than one better. A line of `--results` is one table and limit. What the file has
 is not measured again, so that an interrupted benchmark goes on, and `--summary` only reads it.
-OpenML sets that the server does not have are replaced by sets that come with kbench.
+OpenML sets that the server does not have are replaced by sets that come with kbench. Modules
+are compiled once, whatever the environment says: else each command would compile them again.
 """
 
 from __future__ import annotations
@@ -324,7 +325,8 @@ def recommended(table: Table, limit: float, folder: Path) -> tuple[dict[str, Any
     command += ["--metric", table.metric, "--json", "--recompute", "--jobs", str(n_jobs)]
     command += [*table.options, "--store", f"sqlite:///{folder}/mlflow.db"]
     began, cpu_before = time.monotonic(), sum(os.times()[2:4])
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {n: value for n, value in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"}
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     result = {"wall_s": time.monotonic() - began, "cpu_s": sum(os.times()[2:4]) - cpu_before}
     if not ran.stdout:
         raise RuntimeError(ran.stderr[-500:])

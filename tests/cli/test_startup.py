@@ -163,3 +163,10 @@ def test_a_terminal_gets_a_line_before_anything_heavy_is_loaded(arguments, line,
         assert first.endswith("False False")
     else:
         assert "..." not in first
+
+
+def test_reading_tables_loads_no_scikit_learn():
+    """The processes of the tasks import it while a command reads the user's file."""
+    _, loaded = loaded_by("import kbench_files._files, kbench_tables.recommend.user_data\n")
+    assert "kbench.tables.cell_values" in loaded
+    assert not loaded & (NUMERIC - {"numpy"})

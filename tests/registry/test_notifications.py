@@ -1,8 +1,10 @@
 """Notifications: a feature that is slow, hangs or fails delays a run by seconds at most."""
 
+import os
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -209,6 +211,25 @@ def test_the_interval_of_the_interpreter_is_restored():
     assert sys.getswitchinterval() <= notifications.SWITCH_S * 1.01
     second.__exit__(None, None, None)
     assert sys.getswitchinterval() == pytest.approx(usual)
+
+
+@pytest.mark.parametrize("in_haste", [False, True])
+def test_with_a_time_limit_features_have_the_priority_of_the_run(in_haste):
+    """On a loaded machine the end of the run would wait for a thread of low priority."""
+    found = []
+    feature = SimpleNamespace(name="one")
+
+    def note(**context):
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+
+    verbs = SimpleNamespace(
+        implementing=lambda hook: [(feature, note)], features=[feature], failed=()
+    )
+    sent = Notifications(verbs, in_haste=in_haste)
+    sent.send(HOOKS[0])
+    sent.finish(deadline_s=30.0)
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    assert set(found) == {usual if in_haste else max(usual, 10)}
 
 
 # -- in runs

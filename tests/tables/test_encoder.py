@@ -7,7 +7,8 @@ import numpy as np
 import pandas
 import pytest
 
-from kbench.tables.encoder import Categories, Texts, dates, numbers, split_columns
+from kbench.tables.cell_values import Categories, Texts, dates, numbers
+from kbench.tables.encoder import split_columns
 from kbench.tables.texts import DateColumn, parse_days
 
 PLAIN = Texts()

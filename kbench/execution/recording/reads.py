@@ -160,10 +160,11 @@ class Recording(Imports):
         if is_installed(path) and self.own.isdisjoint(path.split("/")):
             inside = path.replace("dist-packages", "site-packages").rpartition("/site-packages/")[2]
             first = inside.partition("/")[0]
-            if first.endswith((".dist-info", ".egg-info")):  # what it says of a distribution
-                self._keep(reader, "distributions", first.partition("-")[0], None)
-            else:
+            if not first.endswith((".dist-info", ".egg-info")):
                 self._add(self._needs, reader, [first.removesuffix(".py")])
+            elif not self._is_built_in(reader) or self._reader(directly=True):
+                # numba asks all distributions for extensions: its version stands for that
+                self._keep(reader, "distributions", first.partition("-")[0], None)
             return
         if self._is_built_in(reader) and f"/{reader.partition('.')[0]}/" not in path:
             return

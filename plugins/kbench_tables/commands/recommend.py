@@ -79,38 +79,40 @@ def recommend(
     """
     from kbench_tables.recommend.compared_methods import OUT_OF_TIME, Start, compare
 
-    started = Start.now()
+    started = Start()
     from kbench.features import Options, check_limit, load_registry, write_output
     from kbench_tables.recommend.metric import comparison
     from kbench_tables.recommend.recommendation_page import build_lead, build_page
     from kbench_tables.recommend.timed_suite import rounds_for
-    from kbench_tables.recommend.user_data import prepare_data
+    from kbench_tables.recommend.user_data import prepare_data, start_parents
 
     if time_limit is not None:
         check_limit(time_limit, "time_limit")
     if output is not None and not output.absolute().parent.is_dir():
         raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = load_registry()
+    given = get_given() | {"parents": start_parents(registry)}
     data = _with_flags(prepare_data(file, registry, **own))
     by = comparison(metric, probabilities, data.facts, registry)
-    methods = (feature_map or (), learner or ())
-    rounds = rounds_for(data.ref, data.facts, registry, *methods, time_limit, by)
+    rounds = rounds_for(
+        data.ref, data.facts, registry, feature_map or (), learner or (), time_limit, by
+    )
     _show_columns(data, as_json)
     compared = compare(
         data,
         rounds,
         registry,
-        options=Options(jobs, recompute=recompute, given=get_given()),
+        options=Options(jobs, recompute=recompute, given=given),
         time_limit=time_limit,
         started=started,
         as_json=as_json,
         quiet=quiet,
         explains=explain,
+        has_page=output is not None,
         words=put_flags,
     )
     report, rows, advice = compared.report, compared.rows, compared.advice
-    options = {**own, "metric": metric}
-    export = _export(file, options, compared, probabilities) if advice else ""
+    export = _export(file, {**own, "metric": metric}, compared, probabilities) if advice else ""
     lead = build_lead(compared, data, by, time_limit, export)
     sentences, facts = (tuple(map(put_flags, texts)) for texts in (lead.sentences, lead.facts))
     lead = replace(lead, sentences=sentences, facts=facts)

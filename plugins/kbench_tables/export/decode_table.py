@@ -38,7 +38,7 @@ def fit_encoder(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[Table
         if encoder is not None and not np.array_equal(again.X, dataset.X, equal_nan=True):
             raise ExportError("the file no longer has the inputs of the evaluation")
     if encoder is not None:
-        return encoder, True
+        return TableEncoder(**vars(encoder)), True
     return TableEncoder(_list_columns(dataset)), False
 
 

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kbench.features import (
     IDENTITY,
@@ -30,11 +30,11 @@ from kbench_tables.time_budget.sample_sizes import class_shares
 
 LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.4
 """Fraction of the limit, and maximum seconds, reserved for the store and the report. On a loaded
-machine it is the time that `LAST_CPU_S` takes there, at most the last fraction.
+machine it is the time that the seconds below take there, at most the last fraction.
 """
 
-LAST_CPU_S = 2.2
-"""Seconds of CPU time that the start of the process, the store, the report and the end take."""
+LAST_CPU_S, PAGE_CPU_S = 1.4, 1.0
+"""Seconds of CPU time that the store and the end take, and those of a page."""
 
 EXPLAIN_SHARE, EXPLAIN_S, EXPLAIN_MOST = 0.1, 3.0, 0.25
 """Fraction of the limit, and maximum seconds, reserved for importances of any method, and the
@@ -47,17 +47,17 @@ BOOSTED = "trees"
 """Family of the learners that the recommended method is compared with."""
 
 
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
 @dataclass(frozen=True)
 class Start:
     """The beginning of a command, by `time.monotonic` and in CPU time of this process."""
 
-    wall_s: float
-    cpu_s: float
-
-    @classmethod
-    def now(cls) -> Start:
-        """Return this moment."""
-        return cls(time.monotonic(), _cpu_seconds())
+    wall_s: float = field(default_factory=time.monotonic)
+    cpu_s: float = field(default_factory=_cpu_seconds)
 
     @property
     def seconds(self) -> float:
@@ -68,11 +68,6 @@ class Start:
     def slowdown(self) -> float:
         """Seconds that one of CPU time has taken since then, at least 1."""
         return max(1.0, self.seconds / max(_cpu_seconds() - self.cpu_s, 1e-3))
-
-
-def _cpu_seconds() -> float:
-    """Return the CPU time of this process and of those that it has waited for."""
-    return sum(os.times()[:4])
 
 
 @dataclass(frozen=True)
@@ -131,35 +126,34 @@ def compare(
     as_json: bool = False,
     quiet: bool = False,
     explains: bool = False,
+    has_page: bool = False,
     words: Callable[[str], str] = str,
 ) -> ComparedMethods:
     """Compare methods on a user's file, and recommend one.
 
-    The time limit begins at `started`, or now. `words` writes the options that a notice names.
+    The time limit begins at `started`, or now. A page that is written afterwards (`has_page`) has a
+    share of it. `words` writes the options that a notice names.
     """
-    started = started or Start.now()
+    started = started or Start()
     options = options or Options(jobs=None)
     schedule = None
     if time_limit is not None:
         rounds = _with_shared_memory(rounds, options)
-        reserve = _time_to_explain(data, time_limit) if explains else None
-        memory_mib = rounds.suite.limits.task_memory_mib
-        pace = started.slowdown
+        pace, end_cpu_s = started.slowdown, LAST_CPU_S + PAGE_CPU_S * has_page
         schedule = Schedule(
             registry,
             rounds.first,
-            memory_mib,
-            reserve=reserve,
+            rounds.suite.limits.task_memory_mib,
+            reserve=_time_to_explain(data, time_limit) if explains else None,
             first_pace=pace,
-            end_cpu_s=LAST_CPU_S,
+            end_cpu_s=end_cpu_s,
         )
-        read = started.seconds
-        last = max(min(LAST_SHARE * time_limit, LAST_S), LAST_CPU_S * pace)
+        last = max(min(LAST_SHARE * time_limit, LAST_S), end_cpu_s * pace)
         if explains:
             last += min(EXPLAIN_SHARE * time_limit, EXPLAIN_S)
-        last = min(last, LAST_MOST * time_limit)
-        settings = {**options.given, "schedule": schedule}
-        options = replace(options, total_s=time_limit - read - last, given=settings)
+        total_s = time_limit - started.seconds - min(last, LAST_MOST * time_limit)
+        given = {**options.given, "schedule": schedule}
+        options = replace(options, total_s=total_s, given=given)
     report = run_shown(
         rounds.suite,
         registry,
@@ -215,17 +209,15 @@ def compare(
         return compared
     remaining = math.inf
     if time_limit is not None:  # the store and the report come after it
-        rest = min(LAST_SHARE * time_limit, LAST_S)
-        remaining = max(0.0, time_limit - started.seconds - rest)
-    return _add_explanation(compared, remaining)
+        remaining = time_limit - started.seconds - min(LAST_SHARE * time_limit, LAST_S)
+    return _add_explanation(compared, max(0.0, remaining))
 
 
 def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
     """Divide the memory limit among concurrent tasks."""
-    limits = rounds.suite.limits
-    memory_mib = limits.task_memory_mib / (options.resolve_jobs(rounds.suite).jobs or 1)
-    suite = replace(rounds.suite, limits=replace(limits, task_memory_mib=memory_mib))
-    return replace(rounds, suite=suite)
+    limits, jobs = rounds.suite.limits, options.resolve_jobs(rounds.suite).jobs or 1
+    limits = replace(limits, task_memory_mib=limits.task_memory_mib / jobs)
+    return replace(rounds, suite=replace(rounds.suite, limits=limits))
 
 
 def _time_to_explain(data: UserData, time_limit: float) -> Callable[[PlannedCell], float]:

@@ -30,7 +30,13 @@ from kbench_tables.recommend.compared_methods import ComparedMethods, Start, com
 from kbench_tables.recommend.metric import Comparison, comparison
 from kbench_tables.recommend.recommendation_page import build_lead, build_page
 from kbench_tables.recommend.timed_suite import apply_settings, rounds_for
-from kbench_tables.recommend.user_data import UserData, fetch_dataset, prepare_data, suite_for
+from kbench_tables.recommend.user_data import (
+    UserData,
+    fetch_dataset,
+    prepare_data,
+    start_parents,
+    suite_for,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -263,7 +269,7 @@ def recommend(
     >>> found = kbench.recommend(frame, target="churn", time_limit=60)  # doctest: +SKIP
     >>> found.export("model")  # doctest: +SKIP
     """
-    started = Start.now()
+    started = Start()
     if time_limit is not None:
         check_limit(time_limit, "time_limit")
     if not isinstance(name, str) or not name.strip() or "/" in name or name.startswith("."):
@@ -293,6 +299,7 @@ def recommend(
         "na_values": names_in(na_values) or None,
     }
     registry = load_registry()
+    parents = passed["parents"] = start_parents(registry)
     try:
         if folder is not None:
             notices = write_frame(data, Path(path))
@@ -310,6 +317,7 @@ def recommend(
             explains=explain,
         )
     except BaseException as error:
+        parents.close()
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
             if isinstance(error, KbenchError):

@@ -13,13 +13,14 @@ from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
 from kbench_tables.recommend.metric import Comparison
 from kbench_tables.recommend.user_data import (
     FIRST_ROUNDS,
+    name_for_task,
     name_suite,
     size_of,
     sized_methods,
     suite_for,
 )
 from kbench_tables.size_rules import choose_cells, read_for
-from kbench_tables.time_budget.sample_sizes import TREES, Name
+from kbench_tables.time_budget.sample_sizes import TREES, Name, all_train_rows
 
 Setting: TypeAlias = int | float | str | bool
 """The value of a parameter of a map or a learner."""
@@ -67,19 +68,15 @@ def apply_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry
         blocks.append(replace(block, protocol=protocol, **lists))
         for side, key in SIDES.items() if settings else ():
             placed = [(f"{option('params')} {side}", ref) for ref in lists[key]]
-            kind = LISTS[key]
-            if problems := parameter_problems(placed, kind, registry):
+            if problems := parameter_problems(placed, LISTS[key], registry):
                 raise SuiteError(*problems)
     return replace(suite, blocks=tuple(blocks))
 
 
 def _apply_to_ref(ref: Ref, side: str, settings: Mapping[str, object]) -> Ref:
     """Return a map or learner with the settings for it."""
-    more = {
-        name.partition(".")[2]: value
-        for name, value in settings.items()
-        if name.partition(".")[0] == side
-    }
+    parts = ((*name.partition("."), value) for name, value in settings.items())
+    more = {name: value for of, _, name, value in parts if of == side}
     return Ref(ref.name, {**ref.params, **more}, ref.label)
 
 
@@ -179,7 +176,7 @@ def rounds_for(
     by = by or Comparison()
     sized, methods = sized_methods(ref, facts, registry, feature_maps, learners)
     splits = _splits(methods[0].protocol, facts.n_samples)
-    n_train = _n_train(splits, facts.n_samples)
+    n_train = all_train_rows(splits, facts.n_samples)
     on_all_rows = by.weigh(methods, registry)
     blocks: list[Block] = []
     first, named = dict[Name, None](), set[Name]()
@@ -197,6 +194,7 @@ def rounds_for(
         if not (feature_maps or learners):
             suite_file, name = find(FIRST_ROUNDS[facts.task], registry)
             cells = choose_cells(read_for(line, size, suite_file, name, registry, True), registry)
+            cells = name_for_task(cells, facts, registry)
         named |= {cell.method for cell in cells}
         first |= dict.fromkeys(cell.method for cell in cells if not is_late(cell))
         _, all_cells = sized_methods(line, facts, registry, feature_maps, learners, size)
@@ -240,9 +238,3 @@ def _splits(protocol: Protocol, n_samples: int) -> Protocol:
         return protocol
     n_test = min(round(TEST_SHARE * n_samples), MAX_TEST_ROWS)
     return replace(protocol, cv="holdout", test_size=n_test)
-
-
-def _n_train(protocol: Protocol, n_samples: int) -> int:
-    if protocol.cv == "holdout":
-        return n_samples - int(protocol.test_size)
-    return n_samples * (protocol.n_folds - 1) // protocol.n_folds

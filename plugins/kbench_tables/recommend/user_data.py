@@ -13,10 +13,13 @@ from kbench.errors import DatasetError
 from kbench.features import (
     DataCache,
     Registry,
+    WarmParents,
     dataset_of_file,
     find,
+    make_preload,
     open_fetching,
     read_parameters,
+    relabel_for_task,
 )
 from kbench.messages import list_some, option
 from kbench.parameters import is_pattern, list_files
@@ -61,6 +64,23 @@ class UserData:
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the detected format of the file."""
         return self.preview.warnings if self.preview else ()
+
+
+def start_parents(registry: Registry) -> WarmParents:
+    """Start the process that tasks are forked from; its imports run while a file is read.
+
+    It imports the methods of the suites in `OWN_TABLES`: tasks that import much report much.
+    """
+    ref, size = Ref(min(registry.all("dataset"))), Size(MIN_ROWS, 1, sparse=False)
+    suites = [
+        read_for(ref, size, *find(name, registry), registry, installed_only=True).suite
+        for name in OWN_TABLES.values()
+    ]
+    blocks = tuple(block for suite in suites for block in suite.blocks)
+    parents = WarmParents(make_preload(replace(suites[0], blocks=blocks), registry))
+    with parents.using() as sandbox:
+        sandbox.warm()
+    return parents
 
 
 def prepare_data(
@@ -202,7 +222,12 @@ def sized_methods(
             replace(c, protocol=replace(c.protocol, cv="official", inner_cv="official"))
             for c in cells
         ]
-    return sized, cells
+    return sized, name_for_task(cells, facts, registry)
+
+
+def name_for_task(cells: Sequence[Cell], facts: DatasetFacts, registry: Registry) -> list[Cell]:
+    """Return cells whose learners are labelled as a run labels them for the task of a file."""
+    return [replace(c, learner=relabel_for_task(c.learner, facts.task, registry)) for c in cells]
 
 
 def size_of(ref: Ref, facts: DatasetFacts, rows: int | None = None) -> Size:
@@ -240,21 +265,21 @@ def drifting_columns(ref: Ref, facts: DatasetFacts, columns: Sequence[str]) -> l
     if not by or facts.sparse or not facts.feature_names:
         return []
     data = DataCache().load_for(facts)
-    split = data.splits[0]
     with np.errstate(invalid="ignore"):
-        train, test = (np.asarray(data.X[rows], dtype=float) for rows in (split.train, split.test))
+        train, test = (
+            np.asarray(data.X[rows], dtype=float)
+            for rows in (data.splits[0].train, data.splits[0].test)
+        )
         is_outside = (test < np.fmin.reduce(train)) | (test > np.fmax.reduce(train))
     places = np.flatnonzero(is_outside.mean(axis=0) > DRIFT)
-    named = dict.fromkeys(_source_column(facts.feature_names[j], columns) for j in places)
-    return [name for name in named if name != by]
+    named = (_source_column(facts.feature_names[j], columns) for j in places)
+    return [name for name in dict.fromkeys(named) if name != by]
 
 
 def name_suite(sized: SizedSuite, ref: Ref, blocks: Sequence[Block], by: Comparison) -> Suite:
     """Return a suite named after the file, with these blocks and this metric."""
-    name = Path(ref.params["path"]).name
-    if is_pattern(name):
-        name = ref.label
-    metric = by.metric or sized.suite.metric
+    name, metric = Path(ref.params["path"]).name, by.metric or sized.suite.metric
+    name = ref.label if is_pattern(name) else name
     return replace(sized.suite, name=name, blocks=tuple(blocks), metric=metric)
 
 
@@ -293,8 +318,7 @@ def _repeating(X: np.ndarray, y: np.ndarray, is_numeric: bool) -> np.ndarray:
     # rows from the whole table: the first ones may be of one class
     rows = np.linspace(0, len(y) - 1, min(LOOKED_AT, len(y))).astype(int)
     chosen = np.flatnonzero(test(np.asarray(X[np.unique(rows)], dtype=float), y[np.unique(rows)]))
-    is_all = [bool(test(np.asarray(X[:, [j]], dtype=float), y)[0]) for j in chosen]
-    return np.asarray(chosen[np.array(is_all, dtype=bool)])
+    return np.array([j for j in chosen if test(np.asarray(X[:, [j]], dtype=float), y)[0]], int)
 
 
 def _is_constant_by_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:

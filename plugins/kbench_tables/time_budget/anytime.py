@@ -163,8 +163,7 @@ class Schedule:
         ladders: dict[Name, Ladder] = {}
         for planned in cells:
             name = planned.cell.method
-            ladder = ladders.setdefault(name, Ladder(name, is_first=name in self._first))
-            ladder.cells.append(planned)
+            ladders.setdefault(name, Ladder(name, is_first=name in self._first)).cells += [planned]
         for ladder in ladders.values():
             ladder.cells.sort(key=lambda planned: planned.cell.protocol.max_train_rows or math.inf)
         return sorted(ladders.values(), key=lambda ladder: not ladder.is_first)
@@ -364,10 +363,9 @@ class Schedule:
         if ladder.is_first and ladder.reached + 1 < len(ladder.cells):
             return True
         cell = ladder.cells[ladder.reached]
-        rows = n_train(cell)
         rivals = (rival for rival in self._ladders if rival.is_first or not self._first)
-        below = (other for rival in rivals for other in rival.cells if n_train(other) <= rows)
-        return not any(self._is_worse(cell, other) for other in below)
+        others = (other for rival in rivals for other in rival.cells)
+        return not any(n_train(o) <= n_train(cell) and self._is_worse(cell, o) for o in others)
 
     def _is_worse(self, cell: PlannedCell, other: PlannedCell) -> bool:
         """Whether a cell is clearly worse than another, on their common splits."""
@@ -379,8 +377,7 @@ class Schedule:
             self._metric.gain(theirs[i]) - self._metric.gain(mine[i]) for i in common
         ) / len(common)
         n_test = sum(cell.results[i].metrics.get("n_test", 1.0) for i in common)
-        value = sum(theirs.values()) / len(theirs)
-        shares = class_shares(cell.dataset)
+        value, shares = sum(theirs.values()) / len(theirs), class_shares(cell.dataset)
         return bool(behind > NOISE * standard_error(value, n_test, self._metric, shares))
 
     def _values(self, cell: PlannedCell) -> dict[int, float]:

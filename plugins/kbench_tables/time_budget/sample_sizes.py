@@ -19,7 +19,18 @@ from kbench.features import (
     n_candidates,
     set_width,
 )
-from kbench.records import Cell, Cost, DatasetFacts, Estimate, Metric, Ref, Result, Trial, Tune
+from kbench.records import (
+    Cell,
+    Cost,
+    DatasetFacts,
+    Estimate,
+    Metric,
+    Protocol,
+    Ref,
+    Result,
+    Trial,
+    Tune,
+)
 
 Name = tuple[str, str]
 """Labels of the map and the learner of a method."""
@@ -72,11 +83,14 @@ def n_train(planned: PlannedCell) -> int:
     """Return the training rows of a cell."""
     facts, protocol = planned.dataset, planned.cell.protocol
     assert facts is not None
-    if protocol.max_train_rows is not None:
-        return protocol.max_train_rows
+    return protocol.max_train_rows or all_train_rows(protocol, facts.n_samples)
+
+
+def all_train_rows(protocol: Protocol, n_samples: int) -> int:
+    """Return the training rows of a split of all rows."""
     if protocol.cv == "holdout":
-        return holdout_sizes(facts.n_samples, protocol)[0]
-    return facts.n_samples * (protocol.n_folds - 1) // protocol.n_folds
+        return holdout_sizes(n_samples, protocol)[0]
+    return n_samples * (protocol.n_folds - 1) // protocol.n_folds
 
 
 def apply_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
@@ -149,8 +163,9 @@ class LadderCosts:
         growth = rows / n_lower * self._work(cell.cell, rows) / self._work(lower.cell, n_lower)
         if self._registry.get("learner", cell.cell.learner.name).family == TREES:
             growth *= SUBLINEAR
-        more = max(0.0, growth - 1.0) * _work_seconds(result)
-        return self.pace_of(result) * (result.seconds + more)
+        return self.pace_of(result) * (
+            result.seconds + max(0.0, growth - 1.0) * _work_seconds(result)
+        )
 
     def pace_of(self, result: Result) -> float:
         """Return the seconds that one second of a task takes now."""
@@ -185,9 +200,9 @@ def _predict_cost(trials: Sequence[Trial], n_rows: int) -> Cost:
         return cost
     last = max(trials, key=lambda trial: trial.n_rows)
     growth = n_rows / last.n_rows
-    estimate = Estimate(last.seconds, last.seconds / 2, last.seconds * 2)
-    memory = Estimate(last.memory_mib, last.memory_mib, last.memory_mib * growth)
-    return Cost(memory, estimate.map(lambda s: growth * s))
+    seconds, memory_mib = growth * last.seconds, last.memory_mib
+    memory = Estimate(memory_mib, memory_mib, memory_mib * growth)
+    return Cost(memory, Estimate(seconds, seconds / 2, seconds * 2))
 
 
 def _trial(result: Result, rows: int, ratio: float, is_searched: bool) -> Trial:
@@ -199,9 +214,8 @@ def _trial(result: Result, rows: int, ratio: float, is_searched: bool) -> Trial:
     seconds = result.seconds
     if not is_searched and ratio > 1.0:
         seconds = min(seconds, _work_seconds(result)) or seconds
-    fixed = result.seconds - seconds
-    memory = result.metrics.get("peak_memory_mib", 0.0)
-    return Trial(rows, True, "ok", max(1e-3, fixed + seconds * ratio), memory)
+    total_s = max(1e-3, result.seconds - seconds + seconds * ratio)
+    return Trial(rows, True, "ok", total_s, result.metrics.get("peak_memory_mib", 0.0))
 
 
 def _work_seconds(result: Result) -> float:
@@ -237,8 +251,8 @@ def refinements(planned: PlannedCell, registry: Registry) -> Iterator[Cell]:
     if isinstance(width, int) and not isinstance(width, bool):
         width = min(WIDER * width, n_train(planned))
         if width > (get_width(cell) or 0):
-            ref = set_width(cell, width).feature_map
-            yield replace(cell, feature_map=_add_suffix(ref, f"{width:,} components"))
+            wider = _add_suffix(set_width(cell, width).feature_map, f"{width:,} components")
+            yield replace(cell, feature_map=wider)
 
 
 def _add_suffix(ref: Ref, suffix: str) -> Ref:

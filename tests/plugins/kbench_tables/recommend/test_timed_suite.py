@@ -3,6 +3,7 @@
 import pytest
 
 from kbench.errors import SuiteError
+from kbench.execution.sandbox import Sandbox
 from kbench.planning.cells import cell_problems, cells
 from kbench.planning.component_refs import relabel_for_task
 from kbench.planning.planned import PlannedCell
@@ -16,7 +17,7 @@ from kbench_tables.recommend.timed_suite import (
     rounds_for,
     scale_setting,
 )
-from kbench_tables.recommend.user_data import suite_for
+from kbench_tables.recommend.user_data import start_parents, suite_for
 
 FILE = Ref("csv", {"path": "mine.csv", "target": "y"}, "mine")
 
@@ -101,9 +102,31 @@ def test_logarithms_of_a_skewed_target_are_candidates(registry, monkeypatch):
     facts = DatasetFacts("c" * 64, n_samples=600, n_features=5, task="regression", n_classes=0)
     suite = suite_for(FILE, facts, registry, [], ["ridge"])
     labels = [learner.label for block in suite.blocks for learner in block.learners]
-    assert set(labels) == {"ridge (ovr)"}  # a named learner has the scale of its setting
+    assert set(labels) == {"ridge"}  # a named learner has the scale of its setting
     suite = apply_settings(suite, parse_settings(["protocol.target_scale=log"]), registry)
     assert {block.protocol.target_scale for block in suite.blocks} == {"log"}
+
+
+def test_methods_are_labelled_as_a_run_labels_them(registry, monkeypatch):
+    monkeypatch.setattr(user_data, "is_skewed", lambda facts: False)
+    rounds, found = planned(registry, 30_000, task="regression", n_classes=0)
+    assert {("identity", "ridge"), ("nystroem (narrow)", "ridge")} < set(rounds.first)
+    for cell in (*found, *rounds.on_all_rows):
+        assert cell.learner == relabel_for_task(cell.learner, "regression", registry)
+    rounds, _ = planned(registry, 30_000)
+    assert ("identity", "ridge (ovr)") in rounds.first
+
+
+def test_the_process_of_the_tasks_starts_before_the_task_is_known(registry, monkeypatch):
+    started = []
+    monkeypatch.setattr(Sandbox, "warm", lambda sandbox: started.append(sandbox))
+    parents = start_parents(registry)
+    with parents.using() as sandbox:
+        assert started == [sandbox]
+    learners = {module for module in parents.preload[()] if module.startswith("kbench_learners")}
+    assert {"kbench_learners._ridge", "kbench_learners._linear_svm"} < learners
+    # what a task imports that its parent lacks takes the time of each task
+    assert "kbench_nbcs._map" in parents.preload[()]
 
 
 def test_boosting_comes_last_where_there_are_many_columns(registry):
