@@ -31,7 +31,7 @@ class Session:
         self._plan, self.cache, self._notice = plan, plan.cache, notice
         self.offline = options.offline or is_offline()
         self.parents: WarmParents = options.given.get("parents") or WarmParents()
-        self.parents.preload |= make_preload(plan.suite, plan.registry)
+        self.parents.preload.update(make_preload(plan.suite, plan.registry))
         self.machine = ThisMachine(options.exclusive, notice)
         self.fetching = Fetching(
             plan.registry, plan.planner, self.cache, self.parents, self.offline

@@ -246,8 +246,8 @@ class Notifications:
     """Notifies features of a run: at its end if `deferred`, without low priority if `in_haste`."""
 
     def __init__(self, verbs: Verbs, deferred: bool = False, in_haste: bool = False) -> None:
-        self._verbs, self._deferred = verbs, deferred
-        self._is_started, self._make = False, lambda each: _Notified(each, verbs, in_haste)
+        self._verbs, self._deferred, self._is_started = verbs, deferred, False
+        self._make: Callable[[Feature], _Notified] = lambda each: _Notified(each, verbs, in_haste)
         self._told: dict[str, _Notified] = {}
 
     @property
