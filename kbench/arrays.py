@@ -311,3 +311,78 @@ def segment_sums(values: Array, segments: Array, weights: Array, n_segments: int
     indicators = like(segments, values, xp.int64)[:, None] == places[None, :]
     matrix = xp.astype(indicators, weights.dtype) * weights[:, None]
     return matrix.T @ xp.astype(values, weights.dtype)
+
+
+def as_type(X: Any, dtype: np.dtype | type) -> Any:
+    """Return an array or a sparse matrix in a type of numpy, copied only if it has another one."""
+    xp = namespace(X)
+    if xp is np:
+        return X.astype(dtype, copy=False)
+    return xp.astype(X, getattr(xp, np.dtype(dtype).name), copy=False)
+
+
+def columns(A: Any, numbers: np.ndarray) -> Any:
+    """Return columns of a matrix by their numbers."""
+    xp = namespace(A)
+    return A[:, numbers] if xp is np else xp.take(A, xp.asarray(numbers, device=A.device), axis=1)
+
+
+def indicators(codes: np.ndarray, n_codes: int, X: Any) -> Any:
+    """1 where a code is the number of the column, else 0, in the namespace and type of `X`.
+
+    >>> indicators(np.array([1, 0]), 2, np.zeros(1)).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    xp = namespace(X)
+    if xp is np:
+        found = np.zeros((len(codes), n_codes), X.dtype)
+        found[np.arange(len(codes)), codes] = 1.0
+        return found
+    given = xp.asarray(codes, dtype=xp.int64, device=X.device)
+    numbers = xp.arange(n_codes, dtype=xp.int64, device=X.device)
+    return xp.astype(given[:, None] == numbers[None, :], X.dtype)
+
+
+def logistic(X: Any) -> Any:
+    """``1 / (1 + exp(-x))``."""
+    xp = namespace(X)
+    if xp is np:
+        from scipy.special import expit
+
+        return expit(X)
+    return xp.exp(-xp.logaddexp(xp.zeros_like(X), -X))
+
+
+def diagonal(A: Any) -> np.ndarray:
+    """Return the diagonal of a matrix, on the host."""
+    return to_numpy(namespace(A).linalg.diagonal(A))
+
+
+def cholesky_solver(H: Any, new: np.ndarray) -> Callable[[Any], Any] | None:
+    """Return a function that solves ``H X = B`` with a `new` diagonal of the symmetric `H`.
+
+    Return None if `H` is not numerically positive definite. Of arrays of numpy, which are
+    C-ordered, the upper triangle is read.
+
+    >>> cholesky_solver(np.array([[1.0]]), np.array([4.0]))(np.array([[2.0]])).tolist()
+    [[0.5]]
+    """
+    xp = namespace(H)
+    if xp is np:
+        from scipy.linalg import lapack
+
+        changed = H.copy()
+        changed.flat[:: len(H) + 1] = new
+        factor, info = lapack.dpotrf(changed.T, lower=1, overwrite_a=1, clean=0)
+        return None if info else lambda B: lapack.dpotrs(factor, B, lower=1)[0]
+    change = like(new - diagonal(H), H)
+    H = H + xp.eye(H.shape[0], dtype=H.dtype, device=H.device) * change
+    if hasattr(xp.linalg, "cholesky_ex"):  # of torch
+        factor, info = xp.linalg.cholesky_ex(H)
+        return None if int(info) else lambda B: xp.cholesky_solve(B, factor)
+    try:
+        L = xp.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return None
+    # the standard has no triangular solver
+    return lambda B: xp.linalg.solve(L.T, xp.linalg.solve(L, B))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.arrays import as_type
 from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
 from kbench.evaluation.gram_sums import Targets
 from kbench.evaluation.lazy_rows import Matrix, is_sparse
@@ -20,9 +21,6 @@ from kbench.evaluation.timing import Stopwatch
 SAMPLE_BYTES = 2**28
 """Size in float64 of the sample of embedded rows from which fits begin."""
 
-FITS_BYTES = 2**28
-"""Memory of the fits that share their passes; one fit may have more."""
-
 ROWS_OF_CLASS = 50
 """Rows of a class that the sample has, unless there are fewer."""
 
@@ -32,7 +30,7 @@ class Sample:
     """Embedded rows of a training set, drawn by seed, and statistics of all its rows."""
 
     Z: Matrix
-    """Array or CSR matrix of float64, shape (n_sample, n_features)."""
+    """Array, on a device or not, or CSR matrix of float64, shape (n_sample, n_features)."""
 
     codes: np.ndarray
     """Numbers of their classes, shape (n_sample,)."""
@@ -51,14 +49,15 @@ class BlockFits:
     shared: Embedding
     """The embedding that the learners are fitted on."""
 
-    transform: Stopwatch = field(default_factory=Stopwatch)
-    solving: Stopwatch = field(default_factory=Stopwatch)
-    """Times of the embedding and of the fits."""
-
     n_embedded: int = 0
     """Rows that were embedded."""
 
     notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Set the clocks of the embedding and of the fits."""
+        wait = self.shared.device.synchronise
+        self.transform, self.solving = Stopwatch(wait), Stopwatch(wait)
 
     def fit(
         self, fitting: Fitting, candidates: Sequence[Candidate], parts: Sequence[np.ndarray]
@@ -74,7 +73,7 @@ class BlockFits:
             self.notes.append(
                 "float64 instead of float32: a fit over blocks in float32 did not converge"
             )
-            self.shared, _ = Embedding.fit_rows(fitting, candidates[0])
+            self.shared, _ = Embedding.fit_rows(fitting, candidates[0], device=self.shared.device)
             fits = self._fit(fitting, candidates, parts)
         return fits
 
@@ -91,7 +90,7 @@ class BlockFits:
             rows = np.concatenate([parts[number] for number in numbers])
             group.append(self._begin(fitting, candidates, rows, numbers, labels))
             # a fit tells its size only once it has begun
-            if sum(fit.inner.nbytes for fit in group) > FITS_BYTES:
+            if sum(fit.inner.nbytes for fit in group) > self.shared.device.fits_bytes:
                 fits += self._finish(group, data, parts, labels)
                 group = []
         return fits + self._finish(group, data, parts, labels)
@@ -119,7 +118,7 @@ class BlockFits:
             row_bytes = 12 * Z.nnz if is_sparse(Z) else 8 * Z.shape[1]
             n = getattr(estimator, "sample_rows", max(1, SAMPLE_BYTES // max(1, row_bytes)))
             drawn = _draw(rows, labels, n, derive_seed(fitting.seed, "sample"))
-            Z = self.shared.embed(data.X[drawn], drawn).astype(np.float64, copy=False)
+            Z = as_type(self.shared.embed(data.X[drawn], drawn), np.float64)
         self.n_embedded += len(drawn)
         codes = table[labels.codes[drawn]]
         sample = Sample(Z, codes, labels.classes[present], counts[present])

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kbench.arrays import namespace, to_numpy
 from kbench.errors import PluginError
 from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.targets import Scale
@@ -184,7 +185,16 @@ def check_embedding(Z: Matrix, n_rows: int, name: str) -> None:
     expected = f"from transform; expected {n_rows:,} rows of finite real numbers"
     shape: tuple[int, ...] = getattr(Z, "shape", ())
     dtype = getattr(Z, "dtype", None)
-    is_right = len(shape) == 2 and shape[0] == n_rows and dtype is not None and dtype.kind in "fiu"
+    is_right = len(shape) == 2 and shape[0] == n_rows and dtype is not None
+    if is_right and namespace(Z) is not np:
+        xp = namespace(Z)
+        is_right = xp.isdtype(dtype, ("real floating", "integral"))
+        # without a copy on the host, unless there is something to tell
+        if is_right and bool(xp.isfinite(xp.sum(Z))):
+            return
+        Z = to_numpy(Z)
+    elif is_right:
+        is_right = dtype.kind in "fiu"
     _check(Z, Z.data if is_sparse(Z) else Z, is_right, name, f" {expected}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from kbench.arrays import as_type, on_host, to_numpy
 from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import FittedLearner, FittedMap, check_embedding
+from kbench.evaluation.device import HOST, Device
 from kbench.evaluation.lazy_rows import Matrix, Rows, is_sparse, iterate_row_numbers, take, whole
 from kbench.evaluation.method import Method
 from kbench.evaluation.preprocessing import Preprocessing
@@ -122,6 +125,24 @@ class Fitting:
         """The seed of learners."""
         return derive_seed(self.seed, "learner")
 
+    def place(self, candidates: Sequence[Candidate]) -> tuple[Device, str]:
+        """Return the device of candidates with one map, and why it is not the protocol's."""
+        if self.protocol.device == "cpu":
+            return HOST, ""
+        learner, map_ = self.learner, self.build_map(candidates[0])
+        tags = getattr(map_, "__sklearn_tags__", None)
+        if self.data.pairwise or is_sparse(take(self.data.X).matrix):
+            reason = "its inputs are a Gram matrix or sparse"
+        elif tags is None or not tags().array_api_support:
+            reason = f"{self.feature_map.label} does not compute on devices"
+        elif not learner.all_have("takes_any_namespace", candidates) or not (
+            learner.all_have("fit_sums", candidates) or learner.all_have("begin_fit", candidates)
+        ):
+            reason = f"{learner.label} does not compute on devices"
+        else:
+            return Device.of(self.protocol.device), ""
+        return HOST, reason
+
     def select(self, rows: np.ndarray | None) -> Fitting:
         """Return the same on some rows, or on all."""
         return self if rows is None else replace(self, data=self.data.select(rows))
@@ -161,9 +182,20 @@ class Embedding:
     n_rows: int = 0
     """Rows that a shared map was fitted on, and those that there are."""
 
+    device: Device = HOST
+    """Where the map embeds preprocessed rows."""
+
+    transfer_s: float = 0.0
+    """Seconds in which the rows of the map's fit went to the device."""
+
     @classmethod
     def fit_rows(
-        cls, fitting: Fitting, candidate: Candidate, run: Run = once, dtype: str = "float64"
+        cls,
+        fitting: Fitting,
+        candidate: Candidate,
+        run: Run = once,
+        dtype: str = "float64",
+        device: Device = HOST,
     ) -> tuple[Embedding, Matrix | None]:
         """Fit preprocessing and map; return the training rows too, preprocessed, up to 128 MiB.
 
@@ -181,21 +213,23 @@ class Embedding:
             samples = [_sample(X, derive_seed(fitting.seed, "sample")) for X in parts]
             steps.fit_blocks(parts, samples)
             inputs = preprocess(steps, samples[-1], dtype=np.dtype(dtype))
-            embedding = cls._fit(fitting, candidate, steps, (inputs, targets), time_step)
+            embedding = cls._fit(
+                fitting, candidate, steps, (inputs, targets), time_step, device, dtype
+            )
             sizes = {"n_fitted": inputs.shape[0], "n_rows": parts[-1].shape[0]}
             return replace(embedding, dtype=np.dtype(dtype), **sizes), None
         if data.pairwise or not needs_blocks(data.X):
             X, unlabeled = whole(data.X), whole(data.unlabeled)
             X = steps.fit_transform(X, data.y, unlabeled)
             inputs = X if supervised or unlabeled is None else steps.transform(unlabeled)
-            return cls._fit(fitting, candidate, steps, (inputs, targets), run), X
+            return cls._fit(fitting, candidate, steps, (inputs, targets), run, device), X
         steps.fit_blocks(parts, parts, data.y)
         rows = parts[0 if supervised else -1]
         map_ = fitting.build_map(candidate)
         lazy = LazyRows(steps, rows, rows is parts[0], map_)
         is_lazy = getattr(map_, "takes_lazy_rows", False) and not supervised
         inputs = lazy if is_lazy else lazy[:]
-        return cls._fit(fitting, candidate, steps, (inputs, targets), run), None
+        return cls._fit(fitting, candidate, steps, (inputs, targets), run, device), None
 
     @classmethod
     def _fit(
@@ -205,17 +239,31 @@ class Embedding:
         steps: Preprocessing,
         data: tuple[Matrix | LazyRows, np.ndarray],
         run: Run,
+        device: Device,
+        dtype: str = "float64",
     ) -> Embedding:
         """Fit a map on preprocessed inputs, and their targets where it uses them."""
-        given = data if fitting.feature_map.supervised else data[:1]
-        with warnings.catch_warnings(record=True, action="always") as caught:
-            map_: Timed[FittedMap] = run(lambda: fitting.build_map(candidate).fit(*given))
-        return cls(steps, map_, fitting.feature_map.label, caught)
+        inputs, clock = data[0], Stopwatch(device.synchronise)
+        if not isinstance(inputs, LazyRows):
+            with clock:
+                inputs = device.put(inputs, np.dtype(dtype))
+        given = (inputs, data[1]) if fitting.feature_map.supervised else (inputs,)
+        with warnings.catch_warnings(record=True, action="always") as caught, device.dispatch():
+            map_: Timed[FittedMap] = run(
+                lambda: device.wait(fitting.build_map(candidate).fit(*given))
+            )
+        label = fitting.feature_map.label
+        return cls(steps, map_, label, caught, device=device, transfer_s=clock.wall)
 
     @property
     def map_(self) -> FittedMap:
         """The fitted map."""
         return self.fit.value
+
+    @property
+    def host_map(self) -> FittedMap:
+        """The fitted map with arrays of numpy."""
+        return self.map_ if self.device.is_host else on_host(self.map_)
 
     @property
     def converged(self) -> bool:
@@ -231,7 +279,12 @@ class Embedding:
 
     def embed(self, X: Matrix, rows: np.ndarray | None = None) -> Matrix:
         """Embed training rows with these numbers, or others, which are preprocessed first."""
-        return self.map_.transform(_convert(self.steps.transform(X, rows), self.dtype))
+        return self.apply(self.device.put(self.steps.transform(X, rows), self.dtype))
+
+    def apply(self, X: Matrix) -> Matrix:
+        """Embed preprocessed rows, which are on the device."""
+        with self.device.dispatch():
+            return self.map_.transform(X)
 
     def embed_all(self, X: Matrix | Rows, is_training: bool = False) -> Matrix:
         """Embed all rows as one matrix; large inputs are preprocessed in blocks.
@@ -255,8 +308,12 @@ class Embedding:
         """
         for part in iterate_row_numbers(rows):
             with clock:
-                Z = self.embed(X[part], part if is_training else None)
-                Z = Z.astype(self.dtype, copy=False)
+                block = self.steps.transform(X[part], part if is_training else None)
+            begun = time.perf_counter()
+            block = self.device.wait(self.device.put(block, self.dtype))
+            clock.apart += time.perf_counter() - begun
+            with clock:
+                Z = as_type(self.apply(block), self.dtype)
             check_embedding(Z, len(part), self.label)
             yield part, Z
 
@@ -264,19 +321,16 @@ class Embedding:
         """Return whether a block is embedded as its rows are one by one."""
         block = next(iterate_row_numbers(np.arange(X.shape[0])))[:CHECKED_ROWS]
         rows = block[:: max(1, len(block) // 4)]
-        together = _dense(self.embed(X[block]))[rows]
+        Z = self.embed(X[block])
+        check_embedding(Z, len(block), self.label)
+        together = _dense(Z)[rows]
         alone = np.vstack([_dense(self.embed(X[rows[i : i + 1]])) for i in range(len(rows))])
         size = np.abs(together).max(initial=0.0)
         return together.shape == alone.shape and np.allclose(together, alone, 1e-3, 1e-3 * size)
 
 
 def _dense(Z: Matrix) -> np.ndarray:
-    return np.asarray(Z.toarray() if is_sparse(Z) else Z)
-
-
-def _convert(X: Matrix, dtype: np.dtype) -> Matrix:
-    """Return inputs in float32 if that is asked for; others keep their type."""
-    return X.astype(dtype, copy=False) if dtype == np.float32 else X
+    return np.asarray(Z.toarray()) if is_sparse(Z) else to_numpy(Z)
 
 
 def _sample(X: Rows, seed: int) -> Rows:
@@ -302,7 +356,7 @@ def preprocess(
     """
     rows = np.arange(X.shape[0]) if rows is None else rows
     parts = (
-        _convert(steps.transform(X[part], part if is_training else None), dtype)
+        HOST.put(steps.transform(X[part], part if is_training else None), dtype)
         for part in iterate_row_numbers(rows)
     )
     return _stack(parts, len(rows))

@@ -20,6 +20,7 @@ import numpy as np
 
 from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import Committed, FittedMap, Predictions, unstandardise
+from kbench.evaluation.device import Device
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
 from kbench.evaluation.lazy_rows import Matrix, Rows
@@ -82,6 +83,7 @@ def run_split(
     seed = derive_seed(protocol.seed, inputs.checksum, visible.index)
     start, aside = time.perf_counter(), Stopwatch()
     fitting = Fitting(method, data, protocol, seed)
+    Device.of(protocol.device).begin()
     searched = search(fitting)
     best = searched.best
     if not searched.scores:
@@ -115,7 +117,7 @@ def run_split(
         at_boundary=searched.at_boundary,
         notes=[*_search_notes(searched, protocol), *tested.notes, *split.notes],
         work_s=time.perf_counter() - start - aside.wall,
-        map_details=_map_details(fitted.embedding.map_, method.feature_map.label),
+        map_details=_map_details(fitted.embedding.host_map, method.feature_map.label),
     )
     return {name: float(value) for name, value in split.metrics.items()}, details
 
@@ -162,6 +164,7 @@ def _add_own_metrics(split: _Split) -> None:
         "search_time_s": searched.seconds,
         "search_time_cpu_s": searched.cpu_seconds,
         **split.tested.metrics,
+        **split.fitted.embedding.device.metrics,
         "converged": float(split.tested.converged),
         "search_converged": searched.converged,
         "search_complete": float(searched.complete),
@@ -179,7 +182,7 @@ def _add_gram_error(split: _Split) -> None:
     kernel, protocol = split.fitting.method.kernel, split.fitting.protocol
     if kernel is not None:
         X = split.tested.X[: protocol.gram_error_rows]
-        split.metrics |= gram_error(kernel, split.fitted.embedding.map_, X)
+        split.metrics |= gram_error(kernel, split.fitted.embedding.host_map, X)
 
 
 def _add_seeds(split: _Split) -> None:
@@ -254,7 +257,7 @@ def _add_metrics_of_plugins(split: _Split, revealed: np.ndarray) -> None:
     if method.map_metrics is not None:
         available = {"learner": fitted.learner, "X_train": fitted.X, "y_train": fitted.y}
         more = _select_arguments(method.map_metrics, available)
-        added = method.map_metrics(fitted.embedding.map_, tested.X, y_test, **more)
+        added = method.map_metrics(fitted.embedding.host_map, tested.X, y_test, **more)
         split.metrics |= refuse_overwriting(added, split.metrics, method.feature_map.label)
     if method.learner_metrics is not None:
         added = method.learner_metrics(fitted.learner, tested.Z, y_test)
@@ -369,7 +372,8 @@ def _warm_up(fitting: Fitting, best: Candidate) -> None:
         first = np.unique(strata(data.y, data.task), return_index=True)[1]
         rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
     try:
-        fit_in_memory(fitting, best, rows).predict(data.rows(rows, rows))
+        fit_few = fit_in_memory if fitting.place([best])[0].is_host else fit
+        fit_few(fitting.select(rows), best).predict(data.rows(rows, rows))
     except Exception:
         # There may be too few rows for these parameters, which is not a failure of
         # the method; a real one comes again on all rows, where it is reported.

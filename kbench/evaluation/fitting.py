@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.arrays import to_numpy
 from kbench.evaluation.block_fits import BlockFits
 from kbench.evaluation.checked_predictions import (
     FittedLearner,
@@ -19,7 +20,7 @@ from kbench.evaluation.checked_predictions import (
     predict_all,
 )
 from kbench.evaluation.embedding import Embedding, Fitting, has_converged, needs_blocks
-from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, whole
+from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, is_sparse, whole
 from kbench.evaluation.passes import Pass, fit_from_sums, fit_map, pass_over, takes_sums
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.targets import Scale
@@ -101,7 +102,7 @@ class FittedMethod:
         shared, learners = self.embedding, [self.learner]
         if self.default is not None:
             learners.append(self.default)
-        embedding, predicting = Stopwatch(), Stopwatch()
+        embedding, predicting = Stopwatch(shared.device.synchronise), Stopwatch()
         predictions_of: list[list[Predictions]] = [[] for _ in learners]
         for _, Z in shared.embed_blocks(X_test, np.arange(X_test.shape[0]), embedding):
             for several, each in zip(predictions_of, learners, strict=True):
@@ -110,9 +111,10 @@ class FittedMethod:
                 several.append(predict_all(each, Z, predicted, self.task))
         predictions, *default = [Predictions.join(several) for several in predictions_of]
         first = X_test[:MEASURED_ROWS]
+        Z = shared.embed(first)
         return self._measure(
             shared.steps.transform(first),
-            shared.embed(first),
+            Z if is_sparse(Z) else to_numpy(Z),
             (embedding, predicting),
             predictions,
             default[0] if default else None,
@@ -131,8 +133,11 @@ class FittedMethod:
         converged = self.converged and has_converged(self.learner, caught)
         metrics = {
             **times(shared.fit, self.transform, self.solving, *clocks),
-            **sizes(shared.map_, self.learner, Z),
+            **sizes(shared.host_map, self.learner, Z),
         }
+        if not shared.device.is_host:
+            moved = [getattr(clock, "apart", 0.0) for clock in (self.transform, *clocks)]
+            metrics["transfer_time_s"] = shared.transfer_s + sum(moved)
         if self.is_in_blocks:
             metrics["shared_pass"] = float(self.in_search)
         notes = [*shared.notes, *_messages([*shared.caught, *self.caught, *caught], converged)]
@@ -216,10 +221,13 @@ def fit(
         return _fit_from_sums(fitting, candidate, passed, run, True, default)
     shared, X, is_large = fit_map(fitting, [candidate], run)
     if not is_large:
-        fitted = fit_in_memory(fitting, candidate, None, (shared, X), run, default)
-        if fitting.protocol.block_dtype == "float64":
-            return fitted
-        return replace(fitted, notes=["float64 instead of float32: the embedding is one matrix"])
+        fitted, notes = fit_in_memory(fitting, candidate, None, (shared, X), run, default), []
+        if fitting.protocol.block_dtype != "float64":
+            notes = ["float64 instead of float32: the embedding is one matrix"]
+        if fitting.protocol.device != "cpu":
+            reason = fitting.place([candidate])[1] or "the map needs all rows together"
+            notes.append(f"computed on the host, not on the device: {reason}")
+        return replace(fitted, notes=notes)
     args = fitting, [candidate], [np.arange(len(fitting.data.y))]
     if takes_sums(fitting.learner, [candidate]):
         return _fit_from_sums(fitting, candidate, pass_over(shared, *args), run, False, default)
@@ -319,7 +327,7 @@ def _make_block_method(
     scale, _ = fitting.data.scale_targets()
     X, y = _sample(shared, fitting)
     if scale.log is not None:
-        residuals = y - learner.predict(shared.map_.transform(X))
+        residuals = y - learner.predict(shared.apply(shared.device.put(X, shared.dtype)))
         scale = scale.smeared(residuals, fitting.data.weights(_draw_rows(fitting)))
     return FittedMethod(
         shared,
@@ -347,7 +355,8 @@ def _draw_rows(fitting: Fitting) -> np.ndarray:
 
 
 def _describe_blocks(shared: Embedding) -> str:
-    return f"blocks of {BLOCK_ROWS:,} embedded rows in {shared.dtype}"
+    where = "" if shared.device.is_host else f" on the device {shared.device.name}"
+    return f"blocks of {BLOCK_ROWS:,} embedded rows in {shared.dtype}{where}"
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kbench.arrays import columns, indicators, like, namespace, to_numpy
 from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.targets import Scale
 from kbench.records import TaskType
@@ -26,7 +27,8 @@ class Sums:
     n : float
         Number of rows, or sum of their weights.
     z, zz, y, zy, yy : ndarray
-        Sums of z, z z', y, z y' and y y'; shapes (p,), (p, p), (t,), (p, t) and (t, t).
+        Sums of z, z z', y, z y' and y y'; shapes (p,), (p, p), (t,), (p, t) and (t, t). On
+        a device, `shift`, `z`, `zz` and `zy` are in the namespace of Z.
     classes : ndarray, optional
         Labels that the columns of Y indicate by 0 and 1; None for regression.
     """
@@ -43,9 +45,11 @@ class Sums:
     @classmethod
     def zero(cls, shift: np.ndarray, n_targets: int) -> Sums:
         """Return the sums over no rows."""
-        p, t = len(shift), n_targets
-        z, zz, y, zy, yy = (np.zeros(size) for size in (p, (p, p), t, (p, t), (t, t)))
-        return cls(shift, 0.0, z, zz, y, zy, yy)
+        xp, p, t = namespace(shift), shift.shape[0], n_targets
+        z, zz, zy = (
+            xp.zeros(size, dtype=xp.float64, device=shift.device) for size in (p, (p, p), (p, t))
+        )
+        return cls(shift, 0.0, z, zz, np.zeros(t), zy, np.zeros((t, t)))
 
     @classmethod
     def combine(cls, parts: Iterable[Sums]) -> Sums:
@@ -72,6 +76,8 @@ class Sums:
         """
         if is_sparse(Z):
             assert not self.shift.any()
+        elif namespace(Z) is not np:
+            Z = Z - like(self.shift, Z)
         else:
             Z = np.subtract(
                 Z, self.shift.astype(Z.dtype), out=None if buffer is None else buffer[: len(Z)]
@@ -80,9 +86,9 @@ class Sums:
         Y = np.column_stack([Y, np.ones(len(Y))])
         if weight is not None:
             root = np.sqrt(weight)[:, None]
-            scale = root.astype(Z.dtype)
+            scale = like(root, Z)
             Z, Y = Z.multiply(scale).tocsr() if is_sparse(Z) else Z * scale, Y * root
-        of_z, of_y = Z.T @ Y.astype(Z.dtype), Y.T @ Y
+        of_z, of_y = Z.T @ like(Y, Z), Y.T @ Y
         products = Z.T @ Z
         self.zz += products.toarray() if is_sparse(products) else products
         self.zy += of_z[:, :-1]
@@ -94,12 +100,14 @@ class Sums:
     @property
     def mean(self) -> np.ndarray:
         """Mean of the rows of Z."""
-        return np.asarray(self.shift + self.z / self.n)
+        mean: np.ndarray = self.shift + self.z / self.n
+        return mean
 
     @property
     def gram(self) -> np.ndarray:
         """Sum of (z - mean)(z - mean)'."""
-        return np.asarray(self.zz - np.outer(self.z, self.z / self.n))
+        gram: np.ndarray = self.zz - self.z[:, None] * (self.z / self.n)[None, :]
+        return gram
 
     @property
     def target_mean(self) -> np.ndarray:
@@ -109,24 +117,32 @@ class Sums:
     @property
     def moments(self) -> np.ndarray:
         """Sum of (z - mean)(y - target_mean)'."""
-        return np.asarray(self.zy - np.outer(self.z, self.y / self.n))
+        moments: np.ndarray = self.zy - self.z[:, None] * like(self.y / self.n, self.z)[None, :]
+        return moments
 
     def largest_eigenvalue(self) -> float:
         """Return the largest eigenvalue of `gram`."""
-        from scipy.sparse.linalg import eigsh
+        from scipy.sparse.linalg import LinearOperator, eigsh
 
         G = self.gram
-        if len(G) == 1:
+        if G.shape[0] == 1:
             return float(G[0, 0])
-        start = np.ones(len(G))
-        return float(eigsh(G, 1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)[0])
+        start = np.ones(G.shape[0])
+        products = LinearOperator(
+            G.shape, lambda v: to_numpy(G @ like(v.ravel(), G)), dtype=start.dtype
+        )
+        return float(
+            eigsh(products, 1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)[0]
+        )
 
     def squared_errors(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the mean squared errors of the columns of ``Z @ W + b`` for one target."""
         mean = self.target_mean[0]
         variance = self.yy[0, 0] - self.n * mean**2
-        explained = 2 * self.moments[:, 0] @ W - np.einsum("ij,ij->j", W, self.gram @ W)
-        bias: np.ndarray = mean - self.mean @ W - b
+        moments, centre = to_numpy(self.moments[:, 0]), to_numpy(self.mean)
+        products = to_numpy(self.gram @ like(W, self.zz))
+        explained = 2 * moments @ W - np.einsum("ij,ij->j", W, products)
+        bias: np.ndarray = mean - centre @ W - b
         return np.asarray(np.maximum(0.0, (variance - explained) / self.n) + bias**2)
 
 
@@ -154,14 +170,12 @@ class Targets:
         values: np.ndarray = self.codes[rows]
         if self.classes is None:
             return values[:, None]
-        indicators = np.zeros((len(rows), self.n_columns))
-        indicators[np.arange(len(rows)), values] = 1.0
-        return indicators
+        return np.asarray(indicators(values, self.n_columns, np.empty(0)))
 
     def select_present(self, sums: Sums, rows: np.ndarray) -> Sums:
         """Return sums over `rows` with the columns of the classes that these rows have."""
         if self.classes is None:
             return sums
-        columns = np.flatnonzero(np.bincount(self.codes[rows], minlength=self.n_columns) > 0)
-        y, zy, yy = sums.y[columns], sums.zy[:, columns], sums.yy[np.ix_(columns, columns)]
-        return replace(sums, y=y, zy=zy, yy=yy, classes=self.classes[columns])
+        present = np.flatnonzero(np.bincount(self.codes[rows], minlength=self.n_columns) > 0)
+        y, zy, yy = sums.y[present], columns(sums.zy, present), sums.yy[np.ix_(present, present)]
+        return replace(sums, y=y, zy=zy, yy=yy, classes=self.classes[present])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kbench.arrays import as_type, like, namespace, to_numpy
 from kbench.evaluation.checked_predictions import FittedLearner
 from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
 from kbench.evaluation.gram_sums import Sums, Targets
@@ -40,14 +41,15 @@ class Pass:
     parts: list[Sums] = field(default_factory=list)
     """In the order of the parts."""
 
-    transform: Stopwatch = field(default_factory=Stopwatch)
-    products: Stopwatch = field(default_factory=Stopwatch)
-    """Times of the embedding and of its products."""
-
     n_embedded: int = 0
     """Rows that were embedded."""
 
     notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Set the clocks of the embedding and of its products."""
+        wait = self.shared.device.synchronise
+        self.transform, self.products = Stopwatch(wait), Stopwatch(wait)
 
     def leave_out(self, part: int | None, rows: np.ndarray) -> Sums:
         """Return the sums of all parts but one, or of all or the only one, which have `rows`."""
@@ -75,8 +77,8 @@ class Pass:
                     if shift is None and is_sparse(Z):
                         shift = np.zeros(Z.shape[1])
                     if shift is None:  # in the type of the blocks, which it is subtracted from
-                        shift = Z.mean(axis=0).astype(np.float64)
-                    if not is_sparse(Z) and (buffer is None or len(buffer) < len(Z)):
+                        shift = as_type(namespace(Z).mean(Z, axis=0), np.float64)
+                    if isinstance(Z, np.ndarray) and (buffer is None or len(buffer) < len(Z)):
                         buffer = np.empty_like(Z)
                     sums = sums or Sums.zero(shift, self.targets.n_columns)
                     Y, weight = self.targets.block(numbers), data.weights(numbers)
@@ -97,10 +99,16 @@ def fit_map(
     """
     learner, data, dtype = fitting.learner, fitting.data, fitting.protocol.block_dtype
     n = data.X.shape[0]
+    device, _ = fitting.place(candidates)
+    if not device.is_host:
+        shared, _ = Embedding.fit_rows(fitting, candidates[0], run, dtype, device)
+        if shared.allows_blocks(data.X):
+            return shared, None, True
+        return *Embedding.fit_rows(fitting, candidates[0], run), False
     if (
         data.pairwise
         or n * 12 * MAX_COLUMNS <= WHOLE_BYTES
-        or not (takes_sums(learner, candidates) or _all_have("begin_fit", learner, candidates))
+        or not (takes_sums(learner, candidates) or learner.all_have("begin_fit", candidates))
     ):
         return *Embedding.fit_rows(fitting, candidates[0], run), False
     shared, X = Embedding.fit_rows(fitting, candidates[0], run, dtype)
@@ -143,7 +151,7 @@ def pass_over(
                 f"float64 instead of float32: {learner.path} {least:g} is less than "
                 f"{FLOAT32_PENALTY:g} of the largest eigenvalue of the Gram matrix, {largest:.3g}"
             )
-            passed.shared, _ = Embedding.fit_rows(fitting, candidates[0])
+            passed.shared, _ = Embedding.fit_rows(fitting, candidates[0], device=shared.device)
             passed.over(data, parts)
     return passed
 
@@ -177,7 +185,7 @@ class LinearModels:
 
     def values(self, Z: np.ndarray) -> list[np.ndarray]:
         """Return the scores of each estimator, shape (n, n_targets)."""
-        together = Z @ self._W.astype(Z.dtype, copy=False) + self._b
+        together = to_numpy(Z @ like(self._W, Z)) + self._b
         parts = np.split(together, self._ends, axis=1)
         outputs = [scores(values) for scores, values in zip(self._scores, parts, strict=True)]
         return [values[:, None] if values.ndim == 1 else values for values in outputs]
@@ -192,13 +200,7 @@ def labels(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def takes_sums(learner: EstimatorSpec, candidates: Sequence[Candidate]) -> bool:
     """Whether candidates are fitted from sums over rows."""
-    return _all_have("fit_sums", learner, candidates)
-
-
-def _all_have(method: str, learner: EstimatorSpec, candidates: Sequence[Candidate]) -> bool:
-    return learner.path is not None and all(
-        hasattr(learner.build(candidate.learner, 0), method) for candidate in candidates
-    )
+    return learner.all_have("fit_sums", candidates)
 
 
 def path_value(learner: EstimatorSpec, candidate: Candidate) -> Any:

@@ -51,6 +51,12 @@ class EstimatorSpec:
         fitted: FittedLearner = estimator.fit(Z, y, **self.weights(estimator.fit, weight))
         return fitted
 
+    def all_have(self, name: str, candidates: Sequence[Candidate]) -> bool:
+        """Whether the learner has a path, and its estimators an attribute that is not false."""
+        return self.path is not None and all(
+            getattr(self.build(candidate.learner, 0), name, False) for candidate in candidates
+        )
+
     def weights(self, fit: Callable[..., Any], weight: np.ndarray | None) -> dict[str, np.ndarray]:
         """Return weights, if there are any, as the argument `sample_weight` of a method of fitting.
 

@@ -42,6 +42,8 @@ def once(step: Callable[[], S]) -> Timed[S]:
 class Stopwatch:
     """Wall-clock and CPU seconds of all blocks of code that ran under it.
 
+    `synchronise` waits for a device. `apart` are seconds of transfers to it, in none of the others.
+
     >>> clock = Stopwatch()
     >>> with clock:
     ...     pass
@@ -49,14 +51,17 @@ class Stopwatch:
     True
     """
 
-    def __init__(self) -> None:
-        self.wall = self.cpu = 0.0
+    def __init__(self, synchronise: Callable[[], None] = lambda: None) -> None:
+        self.wall = self.cpu = self.apart = 0.0
+        self._synchronise = synchronise
 
     def __enter__(self) -> Stopwatch:
+        self._synchronise()
         self._start = time.perf_counter(), time.process_time()
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._synchronise()
         self.wall += time.perf_counter() - self._start[0]
         self.cpu += time.process_time() - self._start[1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,8 +13,17 @@ from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from kbench.arrays import as_type, namespace, to_numpy
 from kbench.parameters import check_parameters
-from kbench_learners._descent import Descent, Logistic, Problem, relative_gap
+from kbench_learners._descent import (
+    BinaryStacked,
+    Descent,
+    DeviceDescent,
+    Logistic,
+    Problem,
+    Stacked,
+    relative_gap,
+)
 from kbench_learners._design import Design
 from kbench_learners._estimator import LinearClassifier, check_classes, coding_matrix
 from kbench_learners._paths import binary_path
@@ -38,9 +47,12 @@ class BlockFit:
         scaling = getattr(estimator, "intercept_scaling", 1.0)
         self._bias = float(scaling) if estimator.fit_intercept else 0.0
         rising = sorted(set(values))
-        self._problems = dict(zip(rising, self._begin(estimator, sample, rising), strict=True))
+        is_local = isinstance(sample.Z, np.ndarray) or hasattr(sample.Z, "indptr")
+        # fits of the sample, which are starts only, are on the host
+        local = sample if is_local else replace(sample, Z=to_numpy(sample.Z))
+        self._problems = dict(zip(rising, self._begin(estimator, local, rising), strict=True))
         together = [problem for C in rising for problem in self._problems[C]]
-        self._descent = Descent(together, self._bias, sample)
+        self._descent = (Descent if is_local else DeviceDescent)(together, self._bias, sample)
 
     def _begin(
         self, estimator: LinearClassifier, sample: Any, values: list[float]
@@ -195,6 +207,26 @@ class SquaredHinge:
     def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         return 2.0 * self.C * (self._slack(scores, codes)[0] > 0.0)[:, None]
 
+    @staticmethod
+    def stack(losses: Sequence[SquaredHinge], X: Any) -> Any:
+        """Return the losses together, in the namespace of `X`."""
+        return _StackedHinge(losses, X)
+
+
+class _StackedHinge(BinaryStacked):
+    def _slack(self, scores: Any, members: Any) -> tuple[Any, Any]:
+        xp, signs = namespace(scores), members @ self._signs
+        return xp.clip(1.0 - signs * scores, 0.0, None) * xp.abs(signs), signs
+
+    def of(self, scores: Any, members: Any) -> tuple[Any, Any]:
+        slack, signs = self._slack(scores, members)
+        costs = (members @ self._costs) * slack
+        return namespace(scores).sum(costs * slack, axis=0), -2.0 * costs * signs
+
+    def curvature(self, scores: Any, members: Any) -> Any:
+        slack, _ = self._slack(scores, members)
+        return 2.0 * (members @ self._costs) * as_type(slack > 0.0, np.float64)
+
 
 @dataclass(frozen=True)
 class Multinomial:
@@ -219,3 +251,29 @@ class Multinomial:
     def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         shares = softmax(scores, axis=1)
         return self.C[codes][:, None] * shares * (1.0 - shares)
+
+    @staticmethod
+    def stack(losses: Sequence[Multinomial], X: Any) -> Any:
+        """Return the losses together, in the namespace of `X`."""
+        return _StackedMultinomial(losses, X)
+
+
+class _StackedMultinomial(Stacked):
+    def _shares(self, scores: Any, members: Any) -> tuple[Any, Any]:
+        """Return logarithms of the probabilities, shape (n_rows, n_problems, n_classes)."""
+        xp = namespace(scores)
+        scores = xp.reshape(scores, (scores.shape[0], -1, members.shape[1]))
+        scores = scores - xp.max(scores, axis=2, keepdims=True)
+        totals = xp.sum(xp.exp(scores), axis=2, keepdims=True)
+        return scores - xp.log(totals), (members @ self._costs)[:, :, None]
+
+    def of(self, scores: Any, members: Any) -> tuple[Any, Any]:
+        xp, shape, members_of = namespace(scores), scores.shape, members[:, None, :]
+        logs, costs = self._shares(scores, members)
+        values = -xp.sum(xp.sum(costs * logs * members_of, axis=2), axis=0)
+        return values, xp.reshape(costs * (xp.exp(logs) - members_of), shape)
+
+    def curvature(self, scores: Any, members: Any) -> Any:
+        logs, costs = self._shares(scores, members)
+        shares = namespace(scores).exp(logs)
+        return namespace(scores).reshape(costs * shares * (1.0 - shares), scores.shape)

@@ -14,14 +14,23 @@ where rounding hides the differences of values.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import lapack
 from scipy.special import expit
 
+from kbench.arrays import (
+    as_type,
+    cholesky_solver,
+    diagonal,
+    indicators,
+    like,
+    logistic,
+    namespace,
+    to_numpy,
+)
 from kbench_learners._design import Design
 
 _KEPT_STEPS = 20
@@ -30,6 +39,7 @@ _PROGRESS = 0.1  # of the slope in a step, above which the Hessian is not good e
 _SAMPLE_ROWS = 4096  # that are multiplied together
 _PATIENCE = 30  # passes without progress, where a pass embeds all rows again
 _PATIENCE_IN_MEMORY = 500
+_DEVICE_BYTES = 2**30  # of Hessians that are kept on a device
 _MAX_FACTOR_ENTRIES = 20_000_000  # of all factors that a problem in memory keeps
 
 Solve = Callable[[np.ndarray], np.ndarray]
@@ -223,6 +233,51 @@ class Logistic:
         shares = expit(scores)
         return self.C[codes][:, None] * shares * (1.0 - shares)
 
+    @staticmethod
+    def stack(losses: Sequence[Logistic], X: Any) -> Any:
+        """Return the losses together, in the namespace of `X`."""
+        return _StackedLogistic(losses, X)
+
+
+class Stacked:
+    """Losses of several problems, computed together in the namespace of `X`.
+
+    `of` gets scores, shape (n_rows, n_columns), and indicators of the classes of the rows, and
+    returns the sum of each problem and derivatives; `curvature` second derivatives.
+    """
+
+    def __init__(self, losses: Sequence[Any], X: Any) -> None:
+        self._costs = self._put([np.broadcast_to(loss.C, self._shape(loss)) for loss in losses], X)
+
+    @staticmethod
+    def _shape(loss: Any) -> tuple[int, ...]:
+        return np.shape(getattr(loss, "coding", loss.C))
+
+    @staticmethod
+    def _put(columns: Sequence[np.ndarray], X: Any) -> Any:
+        return like(np.column_stack(columns), X)
+
+
+class BinaryStacked(Stacked):
+    """Losses of the margins of two sides, of which each class has a sign in each problem."""
+
+    def __init__(self, losses: Sequence[Any], X: Any) -> None:
+        super().__init__(losses, X)
+        self._signs = self._put([loss.coding for loss in losses], X)
+
+
+class _StackedLogistic(BinaryStacked):
+    def of(self, scores: Any, members: Any) -> tuple[Any, Any]:
+        xp = namespace(scores)
+        signs, costs = members @ self._signs, members @ self._costs
+        margins = signs * scores
+        values = costs * xp.logaddexp(xp.zeros_like(margins), -margins)
+        return xp.sum(values, axis=0), -costs * signs * logistic(-margins)
+
+    def curvature(self, scores: Any, members: Any) -> Any:
+        shares = logistic(scores)
+        return (members @ self._costs) * shares * (1.0 - shares)
+
 
 def relative_gap(tol: float, objective: float, g: np.ndarray) -> float:
     """Return the duality gap over `tol` times the objective, if all coefficients are penalised."""
@@ -341,6 +396,80 @@ class Descent:
         self._begin_pass()
 
 
+class DeviceDescent(Descent):
+    """A descent whose blocks and sums are on a device; steps are taken on the host.
+
+    The losses of all problems are computed together: each call of a function takes a while on
+    a GPU, however few numbers it computes.
+    """
+
+    def __init__(self, problems: list[Problem], bias: float, sample: Any) -> None:
+        self._n_classes, self._like = len(sample.classes), sample.Z[:1, ...]
+        super().__init__(problems, bias, sample, _DEVICE_BYTES)
+
+    def _begin_pass(self) -> None:
+        super()._begin_pass()
+        if self._running:
+            self._losses, self._adjoint = (
+                like(sums, self._like) for sums in (self._losses, self._adjoint)
+            )
+            self._on_device = self._stack(self._running)
+
+    def _stack(self, problems: list[Problem]) -> tuple[Any, Any, Any]:
+        """Return the loss of problems together, their columns and values of the constant."""
+        W = np.hstack([problem.w for problem in problems])
+        loss = problems[0].loss.stack([problem.loss for problem in problems], self._like)
+        return loss, like(W[:-1], self._like), like(self._bias * W[-1], self._like)
+
+    def _zeros(self, problem: Problem) -> list[Any]:
+        return [like(H, self._like) for H in super()._zeros(problem)]
+
+    def _sampled_hessians(self, problem: Problem) -> list[Any]:
+        hessians = self._zeros(problem)
+        loss, W, constants = self._stack([problem])
+        n = len(self._sample.codes)
+        for start in range(0, n, _SAMPLE_ROWS):
+            part = slice(start, min(n, start + _SAMPLE_ROWS))
+            Z = self._sample.Z[part, ...]
+            members = indicators(self._sample.codes[part], self._n_classes, Z)
+            weights = problem.scale * loss.curvature(Z @ W + constants, members)
+            for number, H in enumerate(hessians):
+                self._add_gram(H, Z, weights[:, number])
+        return hessians
+
+    def add(self, Z: Any, codes: np.ndarray) -> None:
+        """Add a block of rows to the sums of a pass, which are in float64."""
+        xp = namespace(Z)
+        loss, W, constants = self._on_device
+        scores = as_type(Z @ like(W, Z), np.float64) + constants
+        members = indicators(codes, self._n_classes, self._like)
+        values, derivatives = loss.of(scores, members)
+        self._losses += values
+        self._adjoint[:-1, ...] += as_type(Z.T @ like(derivatives, Z), np.float64)
+        self._adjoint[-1, ...] += self._bias * xp.sum(derivatives, axis=0)
+        if any(problem.needs_hessian for problem in self._running):
+            curvature, first = loss.curvature(scores, members), 0
+            for problem, hessians in zip(self._running, self._hessians, strict=True):
+                for number, H in enumerate(hessians, first):
+                    self._add_gram(H, Z, curvature[:, number])
+                first += problem.w.shape[1]
+
+    def _add_gram(self, H: Any, Z: Any, weights: Any) -> None:
+        xp = namespace(Z)
+        (rows,) = xp.nonzero(weights)
+        Z, weights = xp.take(Z, rows, axis=0), xp.take(weights, rows, axis=0)
+        scaled = Z * like(xp.sqrt(weights)[:, None], Z)
+        H[:-1, :-1] += as_type(scaled.T @ scaled, np.float64)
+        H[:-1, -1] += self._bias * as_type(Z.T @ like(weights, Z), np.float64)
+        H[-1, :-1] = H[:-1, -1]
+        H[-1, -1] += self._bias**2 * xp.sum(weights)
+
+    def step(self) -> None:
+        """End a pass: every problem takes a step."""
+        self._losses, self._adjoint = to_numpy(self._losses), to_numpy(self._adjoint)
+        super().step()
+
+
 def make_solver(hessians: Iterable[np.ndarray], penalty: np.ndarray) -> Solve:
     """Return a function that solves with the Hessians of a loss and its penalty.
 
@@ -348,34 +477,30 @@ def make_solver(hessians: Iterable[np.ndarray], penalty: np.ndarray) -> Solve:
     several columns the sum of a row stays zero: the same change of all scores changes no
     multinomial loss, whose Hessian is zero along it.
     """
-    factors = [_factor(H, penalty.ravel()) for H in hessians]
+    solvers = [_solver(H, penalty.ravel()) for H in hessians]
 
     def solve(gradient: np.ndarray) -> np.ndarray:
-        columns = [
-            g / factor if factor.ndim == 1 else lapack.dpotrs(factor, g, lower=1)[0]
-            for factor, g in zip(factors, gradient.T, strict=True)
-        ]
+        columns = [solver(g) for solver, g in zip(solvers, gradient.T, strict=True)]
         found = np.column_stack(columns)
-        return found - found.mean(axis=1, keepdims=True) if len(factors) > 1 else found
+        return found - found.mean(axis=1, keepdims=True) if len(solvers) > 1 else found
 
     return solve
 
 
-def _factor(H: np.ndarray, penalty: np.ndarray) -> np.ndarray:
-    """Return the Cholesky factor; sums of float32 may be indefinite without a larger diagonal.
+def _solver(H: Any, penalty: np.ndarray) -> Solve:
+    """Return what solves with a Hessian or its diagonal, and a penalty, for one column.
 
-    A diagonal is returned as one.
+    Sums of float32 may be indefinite without a larger diagonal.
     """
-    diagonal = (H if H.ndim == 1 else H.diagonal()) + penalty
-    largest = float(diagonal.max())
+    given = H if H.ndim == 1 else diagonal(H)
+    raised = given + penalty
+    largest = float(raised.max())
     # a column without penalty and without curvature
-    diagonal = np.where(diagonal > 0.0, diagonal, 1.0)
+    raised = np.where(raised > 0.0, raised, 1.0)
     if H.ndim == 1:
-        return diagonal
+        return lambda g: g / raised
     for shift in (0.0, 1e-7, 1e-5, 1e-3, 1e-1):
-        shifted = H.copy()
-        shifted.flat[:: len(H) + 1] = diagonal + shift * largest
-        factor, info = lapack.dpotrf(shifted.T, lower=1, overwrite_a=1, clean=0)
-        if not info:
-            return factor
+        solve = cholesky_solver(H, raised + shift * largest)
+        if solve is not None:
+            return lambda g, solve=solve: to_numpy(solve(like(g[:, None], H)))[:, 0]
     raise np.linalg.LinAlgError("the Hessian is not positive definite")

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from kbench.arrays import as_type, like, namespace, to_numpy
 from kbench.estimators import is_validated
 from kbench.parameters import check_parameters
 
@@ -67,10 +68,21 @@ class Estimator(BaseEstimator):
         return self
 
     def _validated(self, *data, **options):
-        if options == {"reset": False} and is_validated(self, *data):
+        if options == {"reset": False} and (is_validated(self, *data) or self._is_on_device(*data)):
             return data[0]
         sparse = "csr" if self._takes_sparse else False
         return validate_data(self, *data, accept_sparse=sparse, dtype=np.float64, **options)
+
+    def _is_on_device(self, X) -> bool:
+        """Return whether rows are on a device, where kbench has checked them; check their size."""
+        if namespace(X) is np:
+            return False
+        if X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return True
 
     def _fit_checked(self, X, y, **weights) -> None:
         """Validate parameters and a training set, and fit; `_fit` gets the weights."""
@@ -416,11 +428,22 @@ class PathClassifier(PathMixin, MarginClassifier):
         return self._fit_path(X, y, values)
 
 
+def linear_values(X, W: np.ndarray) -> np.ndarray:
+    """Return products with rows in float64, which may be on a device, as an array of the host."""
+    if namespace(X) is np:
+        return np.asarray(X @ W)
+    X = as_type(X, np.float64)
+    return to_numpy(X @ like(W, X))
+
+
 class LinearClassifier(MarginClassifier):
-    """A classifier with a row of `coef_` and a value of `intercept_` for each problem."""
+    """A classifier with a row of `coef_` and a value of `intercept_` for each problem.
+
+    It predicts rows on a device, too.
+    """
 
     def _margins(self, X) -> np.ndarray:
-        return np.asarray(X @ self.coef_.T) + self.intercept_
+        return linear_values(X, self.coef_.T) + self.intercept_
 
     def pair_decisions(self, X):
         """Return signed decisions of all pairs of classes, "ovo" only.
@@ -447,4 +470,4 @@ class LinearRegressor(Weighted, Regressor):
     """A regressor with coefficients `coef_` and a number `intercept_`."""
 
     def _predicted(self, X) -> np.ndarray:
-        return np.asarray(X @ self.coef_) + self.intercept_
+        return linear_values(X, self.coef_) + self.intercept_

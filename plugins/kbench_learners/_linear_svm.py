@@ -117,6 +117,8 @@ class LinearSVM(LinearClassifier, PathClassifier):
     """
 
     _path = "C"
+
+    takes_any_namespace = True
     _order = "C"  # rows are read as contiguous vectors
 
     C: float = number(1.0, above=0)

@@ -71,6 +71,8 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
 
     _path = "C"
 
+    takes_any_namespace = True
+
     C: float = number(1.0, above=0)
     multiclass: str = choice("multinomial", ("multinomial", "ovr"))
     balanced: bool = False

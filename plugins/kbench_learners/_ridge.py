@@ -13,6 +13,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
+from kbench.arrays import cholesky_solver, diagonal, like, namespace, to_numpy
 from kbench.parameters import check_parameters, choice, integer, number
 from kbench_learners._design import (
     MAX_FACTOR_COLUMNS,
@@ -43,6 +44,8 @@ class _PathRidge(WeightedPathMixin):
     """Parameters and the path of ridge regression, on labels or on targets."""
 
     _path = "alpha"
+
+    takes_any_namespace = True
 
     @available_if(
         lambda self: (
@@ -403,25 +406,52 @@ def fitted_from_sums(estimator, sums, alphas):
     if sums.classes is not None:
         check_classes(estimator, sums.classes)
         # indicators become targets -1 and 1, of two classes those of the second
-        columns = [1] if len(sums.classes) == 2 else slice(None)
+        columns = slice(1, 2) if len(sums.classes) == 2 else slice(None)
         moments, target = 2.0 * moments[:, columns], 2.0 * target[columns] - 1.0
     fitted = [clone(estimator).set_params(alpha=alpha) for alpha in alphas]
     for each in fitted:
         check_parameters(each)
-        each.n_features_in_ = len(sums.mean)
+        each.n_features_in_ = sums.mean.shape[0]
         each.n_iter_, each.converged_ = 1, True
-    solutions = _solutions(sums.gram, moments, alphas)
-    for each, W in zip(fitted, solutions, strict=True):
-        yield each, W, target - sums.mean @ W
+    solve, mean = _solutions if namespace(sums.zz) is np else _device_solutions, to_numpy(sums.mean)
+    for each, W in zip(fitted, solve(sums.gram, moments, alphas), strict=True):
+        yield each, W, target - mean @ W
 
 
 def _solutions(G, moments, alphas):
     """Solve ``(G + alpha I) W = moments`` for every alpha, with `G` positive semidefinite."""
     values, vectors = eigh(G, driver="evd", check_finite=False)
-    floor = len(values) * np.finfo(float).eps * max(values[-1], 0.0)
     projected = vectors.T @ moments
     for alpha in alphas:
-        # directions that have no variance have no moment either, but for rounding errors
-        shifted = np.maximum(values, 0.0) + alpha
-        inverse = np.where(shifted > floor, 1.0 / shifted, 0.0)
-        yield vectors @ (inverse[:, None] * projected)
+        yield vectors @ (_inverse(values, alpha)[:, None] * projected)
+
+
+def _inverse(values, alpha):
+    """Return the inverse eigenvalues with `alpha` added, given them in rising order.
+
+    Directions that have no variance have no moment either, but for rounding errors: 0.
+    """
+    floor = len(values) * np.finfo(float).eps * max(values[-1], 0.0)
+    shifted = np.maximum(values, 0.0) + alpha
+    return np.where(shifted > floor, 1.0 / shifted, 0.0)
+
+
+def _device_solutions(G, moments, alphas):
+    """Solve like `_solutions` in the namespace of `G`; return arrays of the host.
+
+    A Cholesky factorisation for each alpha is quicker there than one eigendecomposition, which
+    is left for values of alpha below the rounding error of `G`.
+    """
+    xp, p = namespace(G), G.shape[0]
+    floor = p * np.finfo(float).eps * diagonal(G).sum()
+    decomposed = None
+    for alpha in alphas:
+        solve = cholesky_solver(G, diagonal(G) + alpha) if alpha > floor else None
+        if solve is not None:
+            yield to_numpy(solve(moments))
+            continue
+        if decomposed is None:
+            values, vectors = xp.linalg.eigh(G)
+            decomposed = to_numpy(values), vectors, vectors.T @ moments
+        values, vectors, projected = decomposed
+        yield to_numpy(vectors @ (like(_inverse(values, alpha)[:, None], G) * projected))
