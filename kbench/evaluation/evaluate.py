@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.errors import PluginError
+from kbench.errors import KbenchError, PluginError
 from kbench.evaluation.checked_predictions import Committed, FittedMap, Predictions, unstandardise
 from kbench.evaluation.device import Device
 from kbench.evaluation.embedding import Data, Fitting
@@ -26,7 +26,7 @@ from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
 from kbench.evaluation.lazy_rows import Matrix, Rows
 from kbench.evaluation.method import Kernel, Method, MetricFunction
 from kbench.evaluation.scores import Evaluation, compute_scores, refuse_overwriting
-from kbench.evaluation.search import grid_size, search
+from kbench.evaluation.search import candidates, grid_size, search
 from kbench.evaluation.search._result import SearchResult
 from kbench.evaluation.specs import Candidate, Nested
 from kbench.evaluation.split_view import Visible, assign
@@ -84,6 +84,9 @@ def run_split(
     start, aside = time.perf_counter(), Stopwatch()
     fitting = Fitting(method, data, protocol, seed)
     Device.of(protocol.device).begin()
+    first = candidates(method.feature_map, method.learner, protocol, 0)[:1]
+    if protocol.other_methods == "skip" and (reason := fitting.place(first)[1]):
+        raise KbenchError(f'left out, as other_methods = "skip" in [protocol] asks: {reason}')
     searched = search(fitting)
     best = searched.best
     if not searched.scores:

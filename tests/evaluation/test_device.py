@@ -9,7 +9,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 
-from kbench import Dataset, PluginError, Protocol
+from kbench import Dataset, KbenchError, PluginError, Protocol
 from kbench.arrays import like, namespace, to_numpy
 from kbench.evaluation import block_fits, device, lazy_rows, passes
 from kbench.evaluation.device import Device
@@ -226,6 +226,14 @@ def test_a_method_without_a_device_path_is_computed_on_the_host(
     np.testing.assert_array_equal(found.predictions.predicted, expected.predictions.predicted)
     assert f"computed on the host, not on the device: {reason}" in found.details.notes
     assert "transfer_time_s" not in found.metrics
+
+
+def test_a_method_without_a_device_path_is_left_out_if_the_protocol_says_so(name):
+    protocol = Protocol(device=name, other_methods="skip")
+    learner = EstimatorSpec(LogisticRegression, label="learner 'x'")
+    with pytest.raises(KbenchError, match="left out.*learner 'x' does not compute on devices"):
+        evaluate_split(make_dataset(2), 0, Method(WAVES, learner), protocol)
+    assert evaluate_split(make_dataset(2), 0, Method(WAVES, LEARNERS["ridge"]), protocol).metrics
 
 
 def test_a_map_that_needs_all_rows_together_is_computed_on_the_host(name):

@@ -37,6 +37,8 @@ UNCOUNTED_MIB = 2 * 2 * 32 * 4096 / MIB
         ("write_everywhere", None, {}, "crashed", "no result"),
         ("reserve", 1e14, {}, "out_of_memory", "Unable to allocate"),
         ("no_threads_left", None, {}, "out_of_memory", "can't start new thread"),
+        ("no_device_memory", "CUDA out of memory. Tried 2 GiB", {}, "out_of_memory", "2 GiB"),
+        ("no_device_memory", "can't allocate memory: 9 bytes", {}, "out_of_memory", "9 bytes"),
         ("fail", "message", {}, "error", "ValueError: message"),
         ("fail", "no text", {}, "error", "ValueError: \\udcff is no text"),
         ("forge", {"header": {}, "body": "{"}, {}, "error", "the answer of the task is not JSON"),

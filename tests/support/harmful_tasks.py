@@ -106,6 +106,10 @@ def no_threads_left(_):
     raise RuntimeError("can't start new thread")
 
 
+def no_device_memory(message):
+    raise RuntimeError(message)
+
+
 def family(payload):
     """Fork children that touch, or only read, memory beside each other."""
     data = np.ones(payload["shared_mib"] * MIB // 8)
