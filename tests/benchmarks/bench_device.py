@@ -4,7 +4,7 @@
 
 The data are `--rows` x 100 normal numbers, a regression; the map has random waves of float32, and
 a search over 20 penalties on 5 inner folds that share the map. The same split is evaluated on
-the device, and on the host with two threads, each once after a small one that loads everything.
+the device, and on the host with `--threads`, each once after a small one that loads everything.
 The device is "cuda" where there is one, else "torch-cpu". Also timed is the product that the
 Gram matrix needs, of all blocks with themselves, on the device in float32 (TF32 is off).
 """
@@ -12,17 +12,12 @@ Gram matrix needs, of all blocks with themselves, on the device in float32 (TF32
 from __future__ import annotations
 
 import argparse
-import os
 import time
-
-THREADS = "2"
-os.environ.setdefault("SCIPY_ARRAY_API", "1")
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, THREADS)
 
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, TransformerMixin
+from threadpoolctl import threadpool_limits
 
 from kbench import Dataset, Protocol
 from kbench.arrays import like, namespace
@@ -93,9 +88,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=4096)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "torch-cpu")
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--dtype", default="float32", choices=["float32", "float64"])
     args = parser.parse_args()
-    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    torch.set_num_threads(args.threads)
+    threadpool_limits(args.threads)
     data = make_data(args.rows)
     spec = EstimatorSpec(Waves, {"n_components": args.features}, {})
     method = Method(spec, EstimatorSpec(PathRidge, {}, {"alpha": ALPHAS}, path="alpha"))

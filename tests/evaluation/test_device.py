@@ -231,7 +231,7 @@ def test_a_method_without_a_device_path_is_computed_on_the_host(
 def test_a_method_without_a_device_path_is_left_out_if_the_protocol_says_so(name):
     protocol = Protocol(device=name, other_methods="skip")
     learner = EstimatorSpec(LogisticRegression, label="learner 'x'")
-    with pytest.raises(KbenchError, match="left out.*learner 'x' does not compute on devices"):
+    with pytest.raises(KbenchError, match=r"left out.*learner 'x' does not compute on devices"):
         evaluate_split(make_dataset(2), 0, Method(WAVES, learner), protocol)
     assert evaluate_split(make_dataset(2), 0, Method(WAVES, LEARNERS["ridge"]), protocol).metrics
 
