@@ -193,8 +193,8 @@ def check_embedding(Z: Matrix, n_rows: int, name: str) -> None:
         if is_right and bool(xp.isfinite(xp.sum(Z))):
             return
         Z = to_numpy(Z)
-    elif is_right:
-        is_right = dtype.kind in "fiu"
+    elif dtype is not None:
+        is_right = is_right and dtype.kind in "fiu"
     _check(Z, Z.data if is_sparse(Z) else Z, is_right, name, f" {expected}")
 
 

@@ -107,7 +107,8 @@ class TorchDevice(Device):
         """Let estimators of scikit-learn compute on the device in the block."""
         from sklearn import config_context
 
-        return config_context(array_api_dispatch=True)
+        context: AbstractContextManager[object] = config_context(array_api_dispatch=True)
+        return context
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -206,7 +206,10 @@ class Learner:
         weights of the rows, if there are any. An estimator may limit the sample by
         ``sample_rows``. If
         the linear functions are not the scores of the classes, the estimators have
-        ``scores_of(values)``.
+        ``scores_of(values)``. On a device (`Protocol.device`) only an estimator with the
+        attribute ``takes_any_namespace = True`` is fitted: blocks, `Z` of `sample`, and ``mean``,
+        ``gram`` and ``moments`` of `sums` are arrays of torch there, and it also predicts
+        such blocks; what it returns and its attributes are numpy's.
     simpler : mapping of str to {"smaller", "larger"}, optional
         Which values of numeric parameters make a simpler model, such as
         ``{"C": "smaller"}``, for the one-standard-error rule; the first

@@ -29,7 +29,8 @@ from kbench.evaluation.specs import EstimatorSpec
 from kbench_learners import PathRidge
 
 N_COLUMNS = 100
-ALPHAS = tuple(float(alpha) for alpha in np.logspace(0, 5, 20))
+PENALTIES = np.logspace(-4, 0, 20)
+"""For each row; smaller ones are too small for float32."""
 
 
 class Waves(TransformerMixin, BaseEstimator):
@@ -94,8 +95,9 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     threadpool_limits(args.threads)
     data = make_data(args.rows)
+    alphas = tuple(float(alpha) for alpha in args.rows * PENALTIES)
     spec = EstimatorSpec(Waves, {"n_components": args.features}, {})
-    method = Method(spec, EstimatorSpec(PathRidge, {}, {"alpha": ALPHAS}, path="alpha"))
+    method = Method(spec, EstimatorSpec(PathRidge, {}, {"alpha": alphas}, path="alpha"))
     shared = {"refit_maps_in_inner_folds": False, "block_dtype": args.dtype, "scaling": ("none",)}
     protocol = Protocol(cv="holdout", test_size=0.05, inner_folds=5, **shared)
     results = {}
