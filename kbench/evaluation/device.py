@@ -56,7 +56,7 @@ class Device:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Peak memory of the device, where it is not that of the host."""
+        """Peak memory of a GPU."""
         return {}
 
 
@@ -112,7 +112,7 @@ class TorchDevice(Device):
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Peak memory of the device, where it is not that of the host."""
+        """Peak memory of a GPU."""
         if self._device == "cpu":
             return {}
         return {"device_memory_mib": self._torch.cuda.max_memory_allocated() / 2**20}
