@@ -5,6 +5,7 @@
     KbenchError              something the user can correct; exit code 2
     ├── SuiteError           invalid suite file, component name, option or filter
     ├── JournalError         the journal cannot be written; exit code 1
+    ├── LeftOutError         the protocol leaves out methods of this kind
     ├── DatasetError         the data are unavailable or invalid
     │   ├── SourceUnreachableError   the server of a source does not answer
     │   └── DatasetParameterError   invalid parameter of a dataset
@@ -31,6 +32,10 @@ class _ProblemsError(KbenchError):
 
 class SuiteError(_ProblemsError):
     """Invalid suite file, component name, option or filter; `problems` has a line for each."""
+
+
+class LeftOutError(KbenchError):
+    """The protocol leaves out methods of this kind."""
 
 
 class DatasetError(KbenchError):

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
 
-from kbench.errors import KbenchError
+from kbench.errors import SuiteError
+from kbench.messages import format_memory
+from kbench.registry.installed import how_to_get
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+
+ADDRESS_MIB = 2.0**40
+"""Address space of a task with a device: drivers map all memory of a GPU and of the host."""
 
 T = TypeVar("T")
 
@@ -27,10 +35,19 @@ class Device:
     is_host = True
     fits_bytes = HOST_FITS_BYTES
 
+    n_slots: int | None = None
+    """Tasks that may compute on it at a time: one on each GPU; None for no limit."""
+
+    description = ""
+    """Its name and memory, and the versions of its libraries; empty for the host."""
+
     @staticmethod
     def of(name: str) -> Device:
-        """Return the device that a protocol names; raise KbenchError if it is missing."""
+        """Return the device that a protocol names; raise SuiteError if it is missing."""
         return HOST if name == "cpu" else TorchDevice(name)
+
+    def limit(self, memory_mib: float) -> None:
+        """Let the task use so much memory of a GPU."""
 
     def begin(self) -> None:
         """Prepare for a task: the peak memory is measured from here."""
@@ -73,18 +90,32 @@ class TorchDevice(Device):
         self.name = name
         # scikit-learn wants it; sandboxes have it before scipy is imported
         os.environ.setdefault("SCIPY_ARRAY_API", "1")
-        try:
-            import array_api_compat.torch  # noqa: F401
-            import torch
-        except ImportError as error:
-            raise KbenchError(
-                f'device = "{name}" needs torch and array-api-compat, which the extra "gpu" '
-                f"installs: {error}"
-            ) from None
-        self._torch = torch
+        self._torch = torch = _load(name, "torch")
+        _load(name, "array_api_compat.torch")
         self._device = "cuda" if name == "cuda" else "cpu"
-        if name == "cuda" and not torch.cuda.is_available():
-            raise KbenchError('device = "cuda": torch finds no GPU')
+        self.description = f"CPU by torch {torch.__version__}"
+        if name != "cuda":
+            return
+        if not torch.cuda.is_available():
+            built = f"for CUDA {torch.version.cuda}" if torch.version.cuda else "without CUDA"
+            raise SuiteError(
+                'device = "cuda" in [protocol] needs a GPU, and torch finds none: '
+                f"torch {torch.__version__} is built {built}; without a GPU there are "
+                '"cpu" and "torch-cpu"'
+            )
+        self.n_slots = torch.cuda.device_count()
+        gpu = torch.cuda.get_device_properties(0)
+        self._memory_mib = gpu.total_memory / 2**20
+        self.description = (
+            f"{gpu.name} ({format_memory(self._memory_mib)}) by torch {torch.__version__}, "
+            f"CUDA {torch.version.cuda}, TF32 off"
+        )
+
+    def limit(self, memory_mib: float) -> None:
+        """Let the task use so much memory of a GPU."""
+        if self._device == "cuda":
+            share = min(1.0, memory_mib / self._memory_mib)
+            self._torch.cuda.set_per_process_memory_fraction(share)
 
     def begin(self) -> None:
         """Prepare for a task: the peak memory is measured from here."""
@@ -116,3 +147,18 @@ class TorchDevice(Device):
         if self._device == "cpu":
             return {}
         return {"device_memory_mib": self._torch.cuda.max_memory_allocated() / 2**20}
+
+
+def take_gpu(slot: int) -> None:
+    """Let this process see the GPU of a slot only; torch must not have looked for any before."""
+    visible = [name for name in os.environ.get(VISIBLE, "").split(",") if name]
+    os.environ[VISIBLE] = visible[slot % len(visible)] if visible else str(slot)
+
+
+def _load(device: str, package: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise SuiteError(
+            f'device = "{device}" in [protocol] needs torch{how_to_get("torch")} ({error})'
+        ) from None

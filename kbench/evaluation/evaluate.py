@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.errors import KbenchError, PluginError
+from kbench.errors import LeftOutError, PluginError
 from kbench.evaluation.checked_predictions import Committed, FittedMap, Predictions, unstandardise
 from kbench.evaluation.device import Device
 from kbench.evaluation.embedding import Data, Fitting
@@ -86,7 +86,7 @@ def run_split(
     Device.of(protocol.device).begin()
     first = candidates(method.feature_map, method.learner, protocol, 0)[:1]
     if protocol.other_methods == "skip" and (reason := fitting.place(first)[1]):
-        raise KbenchError(f'left out, as other_methods = "skip" in [protocol] asks: {reason}')
+        raise LeftOutError(f'left out, as other_methods = "skip" in [protocol] asks: {reason}')
     searched = search(fitting)
     best = searched.best
     if not searched.scores:

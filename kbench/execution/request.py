@@ -16,11 +16,11 @@ import numpy as np
 
 from kbench import machine
 from kbench._version import __version__
-from kbench.errors import DatasetError, KbenchError
+from kbench.errors import DatasetError, KbenchError, LeftOutError
+from kbench.evaluation.device import ADDRESS_MIB
 from kbench.evaluation.scores import compute_scores
 from kbench.evaluation.split_view import Assignment, assign
 from kbench.evaluation.splits import row_groups
-from kbench.execution.devices import ADDRESS_MIB
 from kbench.execution.handover import Handover
 from kbench.execution.plugins import importable
 from kbench.execution.sandbox import BACKSTOP_MIB, CallOutcome, Sandbox
@@ -41,6 +41,8 @@ from kbench.registry.installed import list_plugins
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
 from kbench.storage.predictions import blob_of_seed, pack
+
+_LEFT_OUT = f"{LeftOutError.__module__}.{LeftOutError.__name__}: "
 
 LOCK = "computing"
 """Name of the lock that every kbench of a user holds while it computes."""
@@ -247,6 +249,9 @@ def compute(
     outcome = replace(outcome, recorded=())
     if outcome.status == "ok":
         outcome = _score(outcome, assignment, handover, task)
+    elif _LEFT_OUT in outcome.error:
+        reason = outcome.error.rpartition(_LEFT_OUT)[2].strip()
+        outcome = replace(outcome, status="skipped", error=reason)
     reasons = contention(before, after, slots, _waiting_share(outcome)).reasons
     return Answer(outcome, host, started_ms, ended_ms(), reasons, manifest=manifest)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import signal
@@ -26,13 +27,13 @@ from kbench.errors import (
     SourceUnreachableError,
 )
 from kbench.evaluation import block_fits, embedding, lazy_rows, passes, timing
+from kbench.evaluation.device import Device, take_gpu
 from kbench.evaluation.evaluate import evaluate_split, run_split
 from kbench.evaluation.method import Method, learner_side, map_side, search_side
 from kbench.evaluation.search import _blocks
 from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.targets import Scale
 from kbench.execution import global_state, recording
-from kbench.execution.devices import describe_device, take_device
 from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import add_known_failures
 from kbench.execution.sandbox import processes
@@ -381,7 +382,9 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     components = _registry().list_reached(*list_components(cell, _registry()))
     _record(components, inputs.task, EVALUATION)
     if protocol.device == "cuda":
-        take_device(payload["slot"], payload["memory_mib"])
+        take_gpu(payload["slot"])
+    device = Device.of(protocol.device)
+    device.limit(payload.get("memory_mib", math.inf))
     visible = receive_visible(channel, payload["split"])
     n_classes = cache.describe(payload["checksum"]).n_classes
     method = Method(
@@ -398,7 +401,8 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
         reveal = partial(hand_over, channel)
         metrics, details = run_split(inputs, visible, method, protocol, reveal)
-        details = replace(details, device=describe_device(protocol.device))
+        if "transfer_time_s" in metrics:  # else it was computed on the host
+            details = replace(details, device=device.description)
     if changes := global_state.changes(before):
         plugins = os.environ.get(PLUGINS)
         changer = f"plugin {plugins}" if plugins else "a built-in component"

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from kbench import machine
 from kbench.errors import SuiteError
+from kbench.evaluation.device import Device
 from kbench.messages import option, plural
 from kbench.parameters import check_choice, check_integer
 from kbench.planning.cached_results import Validity, recall, recall_added
@@ -175,8 +176,18 @@ class Options:
                 f"time, got {self.jobs}"
             )
 
-    def resolve_jobs(self, suite: Suite, most: int | None = None) -> Options:
-        """Return the options with the number of tasks at a time on this machine, `most` at most."""
+    def resolve_jobs(self, suite: Suite, is_here: bool = True) -> Options:
+        """Return the options with the number of tasks at a time, if they are on this machine.
+
+        SuiteError is raised if it lacks the device of the suite, or if they are elsewhere and
+        the suite has one.
+        """
+        device = suite.protocols[0].device  # all blocks have one
+        if not is_here:
+            if device != "cpu":
+                raise SuiteError(f'device = "{device}" in [protocol] needs tasks on this machine')
+            return self
+        most = Device.of(device).n_slots
         threads = max(protocol.threads for protocol in suite.protocols)
         jobs = 1 if self.exclusive else max(1, machine.physical_cores() // threads)
         jobs = self.jobs or jobs

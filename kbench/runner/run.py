@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kbench import machine
-from kbench.errors import SuiteError
-from kbench.execution.devices import count_slots
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine
 from kbench.execution.session import Session
 from kbench.planning.planned import PlannedCell, set_aside
@@ -115,11 +113,7 @@ class Run:
         self.verbs = verbs or Verbs(self.notice)
         self.options = options or Options()
         self.offer: EngineOffer | None = self.verbs.one("kbench_engine", options=self.options)
-        device = suite.protocols[0].device  # all blocks have one
-        if self.offer is None:
-            self.options = self.options.resolve_jobs(suite, count_slots(device))
-        elif device != "cpu":
-            raise SuiteError(f'device = "{device}" in [protocol] needs tasks on this machine')
+        self.options = self.options.resolve_jobs(suite, is_here=self.offer is None)
         self.location: str = self.verbs.one("kbench_location", options=self.options) or ""
         self.place = self.offer.place if self.offer else machine.machine_id()
         recompute, retry_failed = self.options.recompute, self.options.retry_failed

@@ -31,7 +31,7 @@ Converse = Callable[[socket.socket], None]
 class CallOutcome:
     """The outcome of one call of `Sandbox.run`."""
 
-    status: Literal["ok", "error", "timed_out", "out_of_memory", "crashed"]
+    status: Literal["ok", "error", "timed_out", "out_of_memory", "crashed", "skipped"]
     """With "error" the function raised, or returned what is not JSON; with "crashed" its process
     died (a signal, ``os._exit``)."""
     value: Any = None
