@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 
+from kbench.arrays import namespace, to_numpy
 from kbench.errors import PluginError
 from kbench.features import check_embedding, resolve
 from kbench_testing._subject import (
@@ -17,6 +21,7 @@ from kbench_testing._subject import (
     inputs,
     labels,
     quiet,
+    read_tags,
     same,
     targets,
 )
@@ -150,6 +155,43 @@ def check_sparse(subject: Subject) -> None:
         raise subject.fail("sparse and dense inputs with the same values give different features")
     if results and not np.isfinite(dense(results[1])).all():
         raise subject.fail("fitted on sparse inputs, features are not finite")
+
+
+def check_array_api(subject: Subject) -> None:
+    """A map with the tag `array_api_support` computes the same for arrays of other libraries."""
+    X, fitted, Z = _apply_map(subject)
+    if not read_tags(fitted).array_api_support:
+        return
+    moved, y = _to_another_library(subject, X), targets(dense(X), subject.task)
+    # estimators of scikit-learn compute there only if scipy was imported with it
+    dispatches = bool(os.environ.get("SCIPY_ARRAY_API"))
+    advice = "fails on arrays of other libraries: {error}; compute with kbench.arrays.namespace(X)"
+    with (
+        subject.failing(advice),
+        quiet(SEED),
+        config_context(array_api_dispatch=dispatches),
+    ):
+        refitted = subject.fit(subject.build(), moved, y)
+        outputs = [each.transform(moved) for each in (fitted, refitted)]
+    for output in outputs:
+        subject.skip_if(
+            namespace(output) is np and type(fitted).transform.__module__.startswith("sklearn."),
+            "scikit-learn computes there with SCIPY_ARRAY_API=1 in the environment",
+        )
+        subject.fail_if(namespace(output) is np, "returns an array of numpy; compute where X is")
+        if not same(Z, to_numpy(output), rtol=1e-6):
+            raise subject.fail(
+                "features of arrays of another library differ; draw random numbers with numpy, "
+                "and move them with kbench.arrays.like(draws, X)"
+            )
+
+
+def _to_another_library(subject: Subject, X: np.ndarray) -> Any:
+    """Return an array of the strictest library that is installed, or skip the check."""
+    for package in ("array_api_strict", "array_api_compat.torch"):
+        with contextlib.suppress(ImportError):
+            return import_module(package).asarray(dense(X))
+    raise subject.skip("neither array-api-strict nor torch is installed")
 
 
 def check_set_output(subject: Subject) -> None:

@@ -5,6 +5,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.arrays import like, namespace, to_numpy
+from kbench.estimators import ExplicitMap
 from kbench.kernels import Gaussian
 
 
@@ -207,6 +209,49 @@ class Flat(Sloped):
         return super().input_gradient(X, np.atleast_2d(coef)).sum(axis=0)
 
 
+class Portable(ExplicitMap):
+    """Random Fourier features that compute where their inputs are, without a defect."""
+
+    takes_any_namespace = True
+
+    def __init__(self, n_components=64, gamma=0.5, random_state=None):
+        self.n_components = n_components
+        self.gamma = gamma
+        self.random_state = random_state
+
+    def _fit(self, X):
+        rng = check_random_state(self.random_state)
+        draws = rng.normal(size=(X.shape[1], self.n_components))
+        self.W_ = like(np.sqrt(2 * self.gamma) * draws, X)
+        self.b_ = like(rng.uniform(0, 2 * np.pi, self.n_components), X)
+        return self.n_components
+
+    def _transform(self, X):
+        factor = float(np.sqrt(2 / self.n_components))
+        return factor * namespace(X).cos(X @ like(self.W_, X) + like(self.b_, X))
+
+
+class Tied(Portable):
+    """Computes with numpy only, and promises more."""
+
+    def _transform(self, X):
+        return np.sqrt(2 / self.n_components) * np.cos(X @ self.W_ + self.b_)
+
+
+class Elsewhere(Portable):
+    """Has other features for arrays of another library."""
+
+    def _transform(self, X):
+        return super()._transform(X) * (1.0 if namespace(X) is np else 1.01)
+
+
+class Returning(Portable):
+    """Returns to the host."""
+
+    def _transform(self, X):
+        return to_numpy(super()._transform(X))
+
+
 MAP_DEFECTS = {
     OneShort: "check_outputs",
     Undefined: "check_outputs",
@@ -224,6 +269,9 @@ MAP_DEFECTS = {
     Unscaled: "check_gram_error",
     Steep: "check_input_gradient",
     Flat: "check_input_gradient",
+    Tied: "check_array_api",
+    Elsewhere: "check_array_api",
+    Returning: "check_array_api",
 }
 
 # what scikit-learn's estimator checks catch, and a part of the message

@@ -15,6 +15,7 @@ from tests.support.defective_maps import (
     Fourier,
     Meddling,
     Nosy,
+    Portable,
     Shrunken,
     Sloped,
 )
@@ -32,6 +33,10 @@ def test_a_good_map_passes_everything(plugin_of):
 
 def test_a_map_with_gradients_passes_everything(plugin_of):
     assert not failures(map_plugin(plugin_of, Sloped))
+
+
+def test_a_map_for_any_library_of_arrays_passes_everything(plugin_of):
+    assert not failures(map_plugin(plugin_of, Portable))
 
 
 @pytest.mark.parametrize("make", MAP_DEFECTS, ids=lambda make: make.__name__)
