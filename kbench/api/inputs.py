@@ -1,7 +1,5 @@
 """Conversion of a user's input to records, for the command line and for Python."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Progress: a live display in a terminal or notebook, a log elsewhere, JSON for programs."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
@@ -10,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from typing import Self
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.live import Live
@@ -46,7 +45,7 @@ class Display(Watcher):
     words: Callable[[str], str] = str
     _metric = ACCURACY
 
-    def __enter__(self) -> Display:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -214,7 +213,7 @@ class LiveTable(Display):
             get_renderable=self._draw, console=console, refresh_per_second=4, transient=True
         )
 
-    def __enter__(self) -> LiveTable:
+    def __enter__(self) -> Self:
         self._live.__enter__()
         return self
 
@@ -303,7 +302,7 @@ class NotebookTable(LiveTable):
 
     EVERY_S = 0.5
 
-    def __enter__(self) -> NotebookTable:
+    def __enter__(self) -> Self:
         shell = import_module("IPython.display")
         self._html, self._stop = shell.HTML, threading.Event()
         self._output = shell.display(shell.HTML(""), display_id=True)

@@ -1,7 +1,5 @@
 """Runs of a suite with their progress shown, next to cached results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from kbench.api import progress

@@ -4,8 +4,6 @@ Exit codes: 0 success (the data of cells may be unavailable), 1 a cell failed or
 the store is incomplete, 2 invalid usage or suite file, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 

@@ -1,7 +1,5 @@
 """Plain lines on the terminal; foreign names, labels and errors are printed literally."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Printing of one method, of leaderboards, and of imported results."""
 
-from __future__ import annotations
-
 import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence

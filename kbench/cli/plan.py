@@ -1,7 +1,5 @@
 """The plan of a run, as `kbench suite --dry-run` prints it."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Sequence

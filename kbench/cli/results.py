@@ -1,7 +1,5 @@
 """`kbench results`: the results of an experiment, in one of several forms."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Output at the end of `kbench suite`: the plan, or the results and where they are."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections import Counter

@@ -1,7 +1,5 @@
 """`kbench suite`: reads, filters and runs a suite, and prints its results."""
 
-from __future__ import annotations
-
 import os
 import sys
 from typing import Annotated, Literal

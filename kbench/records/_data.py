@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kbench.records._components import TaskType
 from kbench.records.canonical import AsJson
@@ -192,7 +192,7 @@ class Inputs:
     task: TaskType = "classification"
 
     @classmethod
-    def make(cls, dataset: Dataset) -> Inputs:
+    def make(cls, dataset: Dataset) -> Self:
         """Return the inputs of a dataset."""
         kinds = tuple(dataset.feature_kinds)
         return cls(dataset.X, dataset.checksum, kinds, dataset.pairwise, dataset.task)

@@ -1,7 +1,5 @@
 """A suite and its parts."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field

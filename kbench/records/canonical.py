@@ -1,7 +1,5 @@
 """Records as plain JSON values; the canonical form of refs and protocols is hashed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A plugin is taken whole or not at all: one wrong record, and none of its records
 are used, so that half of a package is never compared unnoticed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import sys

@@ -1,7 +1,5 @@
 """What the numbers of a component depend on: modules and their files, and environment variables."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os
@@ -32,9 +30,9 @@ class Dependencies:
     files: frozenset[str] = frozenset()
     variables: frozenset[str] = frozenset()
 
-    def __or__(self, other: Self) -> Dependencies:
+    def __or__(self, other: Self) -> Self:
         """Return the union of both."""
-        return Dependencies(
+        return type(self)(
             self.modules | other.modules, self.files | other.files, self.variables | other.variables
         )
 

@@ -4,8 +4,6 @@ A process that has imported a plugin describes its records; another reads them w
 importing the plugin.
 """
 
-from __future__ import annotations
-
 import base64
 import io
 import os

@@ -5,8 +5,6 @@ A feature is a package with an entry point in the group ``kbench.features`` and 
 that file only; the package is imported by the command or the run that uses it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib.abc
@@ -21,7 +19,7 @@ from importlib.machinery import ModuleSpec
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origin, get_type_hints
 
 from kbench.errors import FeatureError
 from kbench.messages import did_you_mean
@@ -105,9 +103,9 @@ class Metadata:
     modules: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def parse(cls, content: Mapping[str, object]) -> Metadata:
+    def parse(cls, content: Mapping[str, object]) -> Self:
         """Check the content of a file; FeatureError says what is wrong."""
-        made: Metadata = _record(cls, content, "")
+        made: Self = _record(cls, content, "")
         for name in made.options:
             if not name.isidentifier() or keyword.iskeyword(name):
                 raise FeatureError(

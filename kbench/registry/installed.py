@@ -1,7 +1,5 @@
 """Plugins that are installed, as their distributions' metadata describe them."""
 
-from __future__ import annotations
-
 import functools
 import os
 import re

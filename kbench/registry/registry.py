@@ -1,7 +1,5 @@
 """Registry of components, made from entry points; a broken plugin is named and left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType

@@ -4,8 +4,6 @@ Listing everything must not import everything, scikit-learn to begin with, so th
 sentence is looked up in the source, by `ast`.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import functools

@@ -7,8 +7,6 @@ already. A feature that falls behind misses results, and is given all of them at
 run; one that hangs is left behind at the deadline.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Charts as SVG: axes and their frame, lines along an axis, and how methods look in all of them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """The data of a report: rows, and what is compared over datasets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """What a paper asks of a table: fewer methods and datasets, turned, with a caption."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 from collections.abc import Mapping, Sequence

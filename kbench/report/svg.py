@@ -1,7 +1,5 @@
 """Escaped SVG elements, and the width of labels."""
 
-from __future__ import annotations
-
 import textwrap
 import unicodedata
 from collections.abc import Sequence

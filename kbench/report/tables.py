@@ -1,7 +1,5 @@
 """Tables of results: all cells, the leaderboard, imported results, and those of features."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace

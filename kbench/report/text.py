@@ -1,14 +1,12 @@
 """Tables as CSV, JSON, LaTeX and Markdown; values formatted for people."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from kbench.messages import printable, printable_json, printable_lines
 from kbench.records import Metric
@@ -286,7 +284,7 @@ class Table:
         lines: Iterable[Sequence[object]],
         styles: Iterable[str] = (),
         title: str = "",
-    ) -> Table:
+    ) -> Self:
         """Return a table of lines with a value for each column."""
         names = [column.name for column in columns]
         rows = [dict(zip(names, line, strict=True)) for line in lines]
@@ -308,7 +306,7 @@ class Table:
         return measured if any(measured) else [True] * len(self.rows)
 
     @property
-    def narrowed(self) -> tuple[Table, str]:
+    def narrowed(self) -> tuple[Self, str]:
         """The table without columns that are equal in all rows, and a sentence with their values.
 
         Columns that name the row, and measured values, are kept; so are grids and short tables.

@@ -1,7 +1,5 @@
 """Budgets of methods: how many candidates each compared, and what its searches took."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass

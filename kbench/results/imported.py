@@ -1,7 +1,5 @@
 """Imported results next to local ones: marked, and compared only if that is fair."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

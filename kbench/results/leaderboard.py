@@ -1,12 +1,11 @@
 """One line per method: its place and verdict, the metric, times, size and budget."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Self
 
 import numpy as np
 
@@ -198,7 +197,7 @@ class Leaderboard:
         """The families of the methods, each once."""
         return tuple(dict.fromkeys(line.family for line in self.lines))
 
-    def select_families(self, families: Collection[str]) -> Leaderboard:
+    def select_families(self, families: Collection[str]) -> Self:
         """Return the methods of some families; their places are still those among all."""
         return replace(self, lines=tuple(line for line in self.lines if line.family in families))
 

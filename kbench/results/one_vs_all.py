@@ -1,7 +1,5 @@
 """One method against every other method: its wins on datasets, and its rank."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

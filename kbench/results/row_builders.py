@@ -1,7 +1,5 @@
 """Rows of planned cells, from the journal's results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Rows of a results table: their columns, their order, and ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar

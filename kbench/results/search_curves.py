@@ -1,7 +1,5 @@
 """Search curves: the mean of a metric over inner folds against the values of a parameter."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 A result is out of date once its code, data or dependencies have changed.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

@@ -6,8 +6,6 @@ and for a file that changed in the last seconds, which may change again within o
 clock.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -6,8 +6,6 @@ skipped and counted.
 Nothing is ever rewritten.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -5,8 +5,6 @@ and shape of each array; a compressed body has their bytes. Numbers come back as
 to the last digit. Nothing in the bytes is trusted.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import zlib

@@ -9,8 +9,6 @@ labelled at random by c, and the kernel separates labels on X' only. Landmarks d
 distribution give a perfect map; no map built without it can.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -3,8 +3,6 @@
 `X` is an ndarray or CSR matrix of shape (n_samples, n_features).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.linalg import eigh, lapack, qr, solve_triangular
 

@@ -1,7 +1,5 @@
 """The maps F1, F2 and F3 as scikit-learn transformers."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Numbers of landmarks and features that the theorems ask for."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Parts that the nested map and the mesh share."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data

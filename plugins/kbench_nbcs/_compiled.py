@@ -4,8 +4,6 @@ Signatures are given and results cached on disk, so that they are ready when
 this module has been imported: compilation never falls into the time of a fit.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit, types
 

@@ -12,8 +12,6 @@ barycentric coordinates of the point in the simplex. The vertices of a root are
 (n, n_roots (d + 1)) get the coordinates and vertices of the smallest simplex.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 

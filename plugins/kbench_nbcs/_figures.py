@@ -4,8 +4,6 @@ A figure of the paper does not depend on results. Of accuracy against cost there
 each family of maps: its Pareto front on a dataset.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -4,9 +4,8 @@ Paper: Gottlieb, Kaufman, Kontorovich, Nivasch and Pele, "Nested barycentric
 coordinate system as an explicit feature map", sections 2 and 4.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -42,7 +41,7 @@ class Forest:
     beta: np.ndarray | None = None
 
     @classmethod
-    def unsplit(cls, width: int, n_roots: int, *, barycentric: bool) -> Forest:
+    def unsplit(cls, width: int, n_roots: int, *, barycentric: bool) -> Self:
         """Make a forest of bare roots."""
         child = np.empty((0, width), dtype=np.int32)
         none = np.empty(0, dtype=np.int32)

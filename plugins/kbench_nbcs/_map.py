@@ -1,7 +1,5 @@
 """`NestedBarycentricMap`, a scikit-learn transformer."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import KW_ONLY, dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Margins and generalisation bounds of a linear classifier on a map, as measured."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from math import inf, sqrt
 

@@ -1,7 +1,5 @@
 """`SimplicialMeshMap`, a scikit-learn transformer."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np

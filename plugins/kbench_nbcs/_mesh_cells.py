@@ -14,8 +14,6 @@ leaves no ties.
 are columns here: ``u[j]`` is one coordinate of all of them.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -5,8 +5,6 @@ along rows of independent numbers, the sort too: a network of exchanges in place
 of a decision per number.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

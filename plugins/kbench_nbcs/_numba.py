@@ -1,7 +1,5 @@
 """Types and options that the compiled kernels share."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import types
 

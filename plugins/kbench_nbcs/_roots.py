@@ -4,8 +4,6 @@ Only this module depends on the shape of the root; the splits inside it depend
 on barycentric coordinates only.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

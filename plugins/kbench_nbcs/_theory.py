@@ -12,8 +12,6 @@ coordinate system as an explicit feature map". Corrected here:
   Corollary 2 has. See `margin_error_bound`.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil, exp, inf, log, log2, sqrt
 

@@ -1,7 +1,5 @@
 """Checks of datasets."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kbench.features import read_parameters, resolve

@@ -1,19 +1,10 @@
 """Checks that feature maps and learners share."""
 
-from __future__ import annotations
-
 import re
 
 from kbench.features import group_values, resolve
 from kbench.records import Tune, alternatives
-from kbench_testing._subject import (
-    Subject,
-    named_error,
-    quiet,
-    read_tags,
-    same,
-    sample,
-)
+from kbench_testing._subject import Subject, named_error, quiet, read_tags, same, sample
 
 _METRIC_NAME = re.compile(r"[\w\-. :/]+")
 

@@ -1,7 +1,5 @@
 """Checks of feature maps."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Checks of features: metadata, hooks, commands, and a small run with them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Checks of kernels."""
 
-from __future__ import annotations
-
 import copy
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Checks of learners for both tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np
@@ -99,11 +97,7 @@ def check_passes(subject: Subject) -> None:
 
 
 def _in_passes(
-    subject: Subject,
-    X: np.ndarray,
-    y: np.ndarray,
-    blocks: list[np.ndarray],
-    dtype: str = "float64",
+    subject: Subject, X: np.ndarray, y: np.ndarray, blocks: list[np.ndarray], dtype: str = "float64"
 ) -> tuple[list[Estimator], bool]:
     """Fit in passes over blocks, as a search does; return the estimators.
 

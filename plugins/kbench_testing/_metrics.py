@@ -1,7 +1,5 @@
 """Checks of metrics of predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

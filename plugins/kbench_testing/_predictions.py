@@ -1,7 +1,5 @@
 """Checks of learners for one task: of labels, or of numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from kbench.errors import PluginError

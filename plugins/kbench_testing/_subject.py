@@ -5,8 +5,6 @@ or keeps state between calls, is to be caught by the check of that name only. So
 everything here works on copies, and with numpy's global state reset.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib
 import importlib.util

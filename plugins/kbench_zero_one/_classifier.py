@@ -1,7 +1,5 @@
 """The randomised rule, and the 0-1 and hinge learners over the same ball, as estimators."""
 
-from __future__ import annotations
-
 import warnings
 from copy import copy
 from dataclasses import KW_ONLY, dataclass

@@ -1,7 +1,5 @@
 """Synthetic halfspaces: margin, label noise, and outliers in the training set only."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.special import betaincc, betainccinv
 

@@ -1,7 +1,5 @@
 """The feature map of Lemma 1, as a transformer."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY, dataclass
 from itertools import combinations_with_replacement

@@ -1,7 +1,5 @@
 """The figures of suite shalev-shwartz-2011."""
 
-from __future__ import annotations
-
 import math
 import re
 

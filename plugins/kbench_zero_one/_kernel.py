@@ -1,9 +1,7 @@
 """The kernel of Shalev-Shwartz, Shamir and Sridharan (2011), equation 6, and the ball of inputs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -112,7 +110,7 @@ class UnitBall(NamedTuple):
     bounded: bool = False
 
     @classmethod
-    def fit(cls, X: np.ndarray, kernel: Kernel, scale: bool) -> UnitBall:
+    def fit(cls, X: np.ndarray, kernel: Kernel, scale: bool) -> Self:
         """Choose the divisor from training inputs, shape (n_samples, n_features).
 
         Only a `ZeroOneKernel` bounds its inputs: by |base(x, x)| <= 1. Where they exceed

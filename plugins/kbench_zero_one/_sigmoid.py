@@ -1,7 +1,5 @@
 """Empirical risk minimisation of equation 5: the non-convex problem itself."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import KW_ONLY, dataclass
 

@@ -18,8 +18,6 @@ problems. Here the multiplier of the ball is one more unknown of a single
 primal-dual interior point run; the Newton systems stay r x r, bordered by one row.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Their numbers soon leave the range of floats, hence everything that depends on B
 is given as a logarithm too.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Scores that may be compared, one number per group of datasets and method; standings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

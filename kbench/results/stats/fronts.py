@@ -1,7 +1,5 @@
 """The Pareto front of gain against cost, and how certain each place on it is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Methods two by two: on one dataset, whose splits share training rows, and over datasets."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """All methods at once: ranks, Friedman's test, the best group, and the stability of the order."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from functools import lru_cache

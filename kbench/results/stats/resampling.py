@@ -3,8 +3,6 @@
 Also how much too good the validation score of a chosen candidate is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 

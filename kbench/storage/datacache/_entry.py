@@ -3,8 +3,6 @@
 What was verified, and when, is stored next to the entries.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

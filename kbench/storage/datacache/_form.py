@@ -1,7 +1,5 @@
 """The canonical form of a dataset, and counts of its missing and duplicate values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """`kbench plugin new`: a package that installs and passes the conformance kit as it is written."""
 
-from __future__ import annotations
-
 import keyword
 import re
 import shutil
@@ -34,9 +32,7 @@ KINDS = {
     ),
     "learner": _Kind("A learner", "_learner.py", "kbench suite uci-small --add-learner {name}"),
     "regressor": _Kind(
-        "A regressor",
-        "_regressor.py",
-        "kbench suite regression --add-learner {name}",
+        "A regressor", "_regressor.py", "kbench suite regression --add-learner {name}"
     ),
     "kernel": _Kind("A kernel", "_kernel.py", "kbench show {name}"),
     "dataset": _Kind("A dataset", "_dataset.py", "kbench suite uci-small --add-dataset {name}"),
