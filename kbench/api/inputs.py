@@ -95,8 +95,8 @@ def source_of_file(path: str, registry: Registry) -> DatasetSource:
     return sources[ending]
 
 
+# Parameters of sources that have other names than the options that give them.
 _PARAMETERS = {"date": "date_formats", "group": "groups"}
-"""Parameters of sources that have other names than the options that give them."""
 
 
 def dataset_of_file(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import pandas
 
 
+# Columns of `Results.imported` in a `RowPair`; the name of the metric replaces `value`.
 _IMPORTED = (
     *("other.row.dataset", "other.row.feature_map", "other.row.learner"),
     *("other.author", "other.cpu"),
@@ -38,7 +39,6 @@ _IMPORTED = (
     *("value", "local", "difference", "comparable"),
     *("other.verification", "other.versions", "other.source"),
 )
-"""Columns of `Results.imported` in a `RowPair`; the name of the metric replaces `value`."""
 
 
 class Plot:

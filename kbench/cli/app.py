@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from typer._click import Context, HelpFormatter
     from typer._click.shell_completion import CompletionItem
 
+# Settings of all commands: no text is wider than can be read.
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-"""Settings of all commands: no text is wider than can be read."""
 
 
+# Commands of the core, in the order of the help page, which imports none of them.
 CORE: Mapping[str, About] = read(Path(__file__).with_name("commands.toml")).commands
-"""Commands of the core, in the order of the help page, which imports none of them."""
 
 
 class Command(TyperCommand):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from docstring_parser import DocstringParam
 
 
+# Forms of a results table.
 Form = StrEnum("Form", ["table", "csv", "json", "latex", "markdown"])
-"""Forms of a results table."""
 
 Format = Annotated[Form, typer.Option("--format", help="Format of the output.")]
 Store = Annotated[

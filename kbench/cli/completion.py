@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Complete = Callable[[str], list[str]]
 
+# Names that shells take for words: zsh evaluates what it is offered, bash splits it at spaces.
 _PLAIN = re.compile(r"[\w.@%+=,/-]+")
-"""Names that shells take for words: zsh evaluates what it is offered, bash splits it at spaces."""
 
 
 def suites(incomplete: str) -> list[str]:

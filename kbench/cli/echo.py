@@ -10,8 +10,8 @@ import typer
 
 from kbench.messages import printable_lines
 
+# An option in a message, as `kbench.messages.option` names it.
 _OPTION = re.compile(r"`(\w+)(?:=([^`]+))?`")
-"""An option in a message, as `kbench.messages.option` names it."""
 
 
 def put_flags(text: str) -> str:

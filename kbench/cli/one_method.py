@@ -30,8 +30,8 @@ from kbench.results.one_vs_all import Against, Place, against, places
 from kbench.results.rows import Method, Row, complete_metric
 from kbench.runner import Options, Report
 
+# Highlighted methods that are shown.
 _MOST = 4
-"""Highlighted methods that are shown."""
 
 
 def print_beside(

@@ -26,17 +26,17 @@ from kbench.storage.journal import state_folder
 if TYPE_CHECKING:
     from kbench.runner import Report
 
+# Characters of a word from which on it may be broken: no word of a language has so many.
 _LONGEST = 40
-"""Characters of a word from which on it may be broken: no word of a language has so many."""
 
+# Styles of marks.
 _MARKED = {"better": "green", "worse": "bold red"}
-"""Styles of marks."""
 
+# Ends of the columns that a narrow terminal omits, in this order.
 _MIN_NEEDED = (
     *("n_components", "peak_memory_mib", "search_time_s", "n_splits", "n_splits_done"),
     *("predict_time_s", "sd", "converged", "fit_time_s"),
 )
-"""Ends of the columns that a narrow terminal omits, in this order."""
 
 
 def console() -> Console:

@@ -27,8 +27,8 @@ from kbench.results.leaderboard import leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Row, complete_metric, find_row_task
 from kbench.runner import Report
 
+# With more cells than this, only the best of each dataset are printed.
 ON_A_SCREEN = 24
-"""With more cells than this, only the best of each dataset are printed."""
 _BEST = 5
 
 

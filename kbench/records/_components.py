@@ -10,28 +10,28 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
     from os import PathLike
 
+# A class, a factory, or ``"module:name"`` of one.
 Make = Callable[..., Any] | str
-"""A class, a factory, or ``"module:name"`` of one."""
 
+# What is predicted: one of several classes, or a number.
 TaskType = Literal["classification", "regression"]
-"""What is predicted: one of several classes, or a number."""
 
+# Factors of the median distance that all default grids of bandwidths have, the default first.
 BANDWIDTH_FACTORS = (1.0, 0.25, 0.5, 2.0)
-"""Factors of the median distance that all default grids of bandwidths have, the default first."""
 
 TASK_TYPES: tuple[TaskType, ...] = ("classification", "regression")
 
+# Family of maps that leave the inputs as they are.
 INPUTS = "inputs"
-"""Family of maps that leave the inputs as they are."""
 
+# Family of learners that are linear in the features.
 LINEAR = "linear"
-"""Family of learners that are linear in the features."""
 
+# Family of learners that are exact kernel machines: maps approximate them.
 KERNEL = "kernel"
-"""Family of learners that are exact kernel machines: maps approximate them."""
 
+# Family of learners that ignore the inputs: they have nothing to search over.
 BASELINE = "baseline"
-"""Family of learners that ignore the inputs: they have nothing to search over."""
 
 
 @dataclass(frozen=True)
@@ -325,8 +325,8 @@ class Figure:
 Needs = Literal["predictions", "scores", "probabilities", "distribution"]
 
 
+# Prefix of the metrics of the default candidate: what a search gained beyond it.
 DEFAULT = "default_"
-"""Prefix of the metrics of the default candidate: what a search gained beyond it."""
 
 
 @dataclass(frozen=True)
@@ -404,6 +404,7 @@ class Metric:
 
 
 # fmt: off
+# Names of numbers and columns that kbench reports: no metric of a plugin has one.
 RESERVED = frozenset({
     "accuracy", "balanced_accuracy", "expected_error", "f1_macro", "mcc", "roc_auc",
     "average_precision", "log_loss", "brier_score", "ece", "rmse",
@@ -426,7 +427,6 @@ RESERVED = frozenset({
     "equivalence", "family", "metric", "better", "start_ms", "end_ms",
 })
 # fmt: on
-"""Names of numbers and columns that kbench reports: no metric of a plugin has one."""
 
+# Default metric of suites of classification tasks.
 ACCURACY = Metric()
-"""Default metric of suites of classification tasks."""

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+# Kinds of the columns of a dataset.
 FEATURE_KINDS = ("numeric", "onehot", "target_encoded")
-"""Kinds of the columns of a dataset."""
 
+# Indices that are converted and hashed together.
 HASHED = 1 << 17
-"""Indices that are converted and hashed together."""
 
 
 def _no_rows() -> np.ndarray:

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 from kbench.records.canonical import digest
 
+# Stands for a top-level module of a distribution: its version and files identify it.
 INSTALLED = "installed"
-"""Stands for a top-level module of a distribution: its version and files identify it."""
 
+# Stands for a package without ``__init__.py``.
 NAMESPACE = "namespace"
-"""Stands for a package without ``__init__.py``."""
 
 Values = Mapping[str, str | None]
 
@@ -103,12 +103,12 @@ def _distribution(name: str, before: str | None, after: str | None) -> str:
     return f"the files of {name} {new} changed" if old == new else f"{name} {new} instead of {old}"
 
 
+# What is said of a name that was not there, is not there, and of one that is another.
 _SAY = {
     "modules": ("{} was not installed", "{} is not there", "{} changed"),
     "files": ("the file {} was not there", "the file {} is not there", "the file {} changed"),
     "variables": ("the environment variable {} has another value",) * 3,
 }
-"""What is said of a name that was not there, is not there, and of one that is another."""
 
 
 def _describe(part: str, name: str, before: str | None, after: str | None) -> str:

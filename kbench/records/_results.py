@@ -14,6 +14,8 @@ from kbench.records.canonical import AsJson
 
 _Record = TypeVar("_Record")
 
+# Statuses of tasks and cells. Of a cell, unfinished and not_run say that the run ended before its
+# last or its first task; skipped, that it would exceed a limit; unavailable, that it has no data.
 Status = Literal[
     "ok",
     "error",
@@ -25,9 +27,6 @@ Status = Literal[
     "unfinished",
     "not_run",
 ]
-"""Statuses of tasks and cells. Of a cell, unfinished and not_run say that the run ended before its
-last or its first task; skipped, that it would exceed a limit; unavailable, that it has no data.
-"""
 
 WORST_FIRST: tuple[Status, ...] = (
     "crashed",
@@ -41,8 +40,8 @@ WORST_FIRST: tuple[Status, ...] = (
     "ok",
 )
 
+# Statuses of a split after which the other splits of its cell are skipped.
 STOPPING: tuple[Status, ...] = ("timed_out", "out_of_memory", "crashed")
-"""Statuses of a split after which the other splits of its cell are skipped."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from kbench.records._components import ACCURACY, Metric
 
 Value = TypeVar("Value")
 
+# Steps of preprocessing.
 Step = Literal["minmax", "standard", "unit_ball", "none"]
-"""Steps of preprocessing."""
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,19 @@ from typing import Any, Self
 
 from kbench.records._suite import Protocol, Ref, Tune
 
+# Any JSON value.
 Json = Any
-"""Any JSON value."""
 
 JsonObject = dict[str, Json]
 
+# Defaults of the fields that protocols have got since results were first stored.
 _LATER = (
     *(("target_scale", "linear"), ("threshold_metric", "none")),
     *(("device", "cpu"), ("other_methods", "host")),
 )
-"""Defaults of the fields that protocols have got since results were first stored."""
 
+# `json.dumps` would make one for each value.
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-"""`json.dumps` would make one for each value."""
 
 
 def to_json(value: object) -> Any:

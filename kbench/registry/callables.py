@@ -140,8 +140,8 @@ def makers(record: object, task: TaskType | None = None) -> list[Make]:
     return [functions[name] for name in fields if name in functions]
 
 
+# Levels of nested arguments; beyond, an object is taken for one that contains itself.
 _DEEPEST = 50
-"""Levels of nested arguments; beyond, an object is taken for one that contains itself."""
 
 
 @dataclass(frozen=True)

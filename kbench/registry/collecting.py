@@ -51,23 +51,23 @@ HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
         "kbench_dashboards": ("dashboard", Traversable),
     }
 )
+# Kinds among which a nested component is looked up, in this order.
 NESTED: tuple[Kind, ...] = ("kernel", "feature map", "learner")
-"""Kinds among which a nested component is looked up, in this order."""
 
+# A kind, a name, and the record that a plugin gives under them.
 Record = tuple[Kind, str, Any]
-"""A kind, a name, and the record that a plugin gives under them."""
 
 _NAME = re.compile(r"[a-z0-9]+([-.][a-z0-9]+)*")
 _METRIC_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _METRIC_NAME_CHARS = 100
 _SD = "_sd"
 _ENDING = re.compile(r"\.[a-z0-9_-]+")
+# Fields of records that are mappings, and their keys.
 _MAPPINGS = {
     "grid": "parameters' names",
     "simpler": "parameters' names",
     "extensions": "extensions of file names",
 }
-"""Fields of records that are mappings, and their keys."""
 
 
 def collect(plugin: Plugin) -> list[Record]:

@@ -24,6 +24,7 @@ from kbench.registry.collecting import HOOKS, Kind, Record, check_name
 from kbench.registry.installed import Plugin
 from kbench.registry.summaries import Summaries
 
+# Types of fields by their annotations; other fields are callables or mappings.
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "str": (str,),
     "bool": (bool,),
@@ -32,10 +33,9 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "str | None": (str, NoneType),
     'Literal["nonnegative", "unit_ball"] | None': (str, NoneType),
 }
-"""Types of fields by their annotations; other fields are callables or mappings."""
 
+# Size of a file that exists in no folder, such as one in an archive.
 _MAX_BYTES = 2**20
-"""Size of a file that exists in no folder, such as one in an archive."""
 
 _HOOK_OF: Mapping[str, str] = {kind: hook for hook, (kind, _) in HOOKS.items()}
 

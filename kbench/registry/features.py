@@ -35,13 +35,13 @@ from kbench.registry.installed import (
 GROUP = "kbench.features"
 FILE = "feature.toml"
 
+# Commands of the core, in the order of the help page; no feature can have one of these.
 CORE_COMMANDS = ("suite", "results")
-"""Commands of the core, in the order of the help page; no feature can have one of these."""
 
 _MAX_BYTES = 2**18
 _TARGET = re.compile(r"[\w.]+:\w+")
+# What a feature provides: an object of one of its modules.
 Target: TypeAlias = Annotated[str, '"module:name"']
-"""What a feature provides: an object of one of its modules."""
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from kbench._version import __version__
 from kbench.errors import PluginError
 
 GROUP = "kbench"
+# Distribution of kbench itself; its plugins are registered before all others.
 HOST = "kbench-core"
-"""Distribution of kbench itself; its plugins are registered before all others."""
 
+# Environment variable with the names of plugins to leave out, separated by commas.
 DISABLED = "KBENCH_DISABLE_PLUGINS"
-"""Environment variable with the names of plugins to leave out, separated by commas."""
 
 
 @dataclass(frozen=True)

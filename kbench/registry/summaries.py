@@ -15,8 +15,8 @@ from pathlib import Path
 from kbench.registry.callables import Reference
 from kbench.registry.dependencies import find_source
 
+# Between two sentences; no sentence begins after an initial or an "e.g.".
 _END = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+(?=[A-Z])")
-"""Between two sentences; no sentence begins after an initial or an "e.g."."""
 
 
 class Summaries:

@@ -26,8 +26,8 @@ from kbench.registry.features import Feature, features
 
 Implementation = tuple[Feature, Callable[..., Any]]
 
+# Hooks in which an error of kbench leaves a feature out too: what they add is not asked for.
 TOLERANT = ("kbench_report_sections", "kbench_report_written", "kbench_imported_rows")
-"""Hooks in which an error of kbench leaves a feature out too: what they add is not asked for."""
 
 
 class Verbs:
@@ -170,14 +170,14 @@ def _bind(function: Callable[..., Any], names: tuple[str, ...]) -> Callable[...,
 
 _Call = tuple[Callable[..., Any], dict[str, Any]]
 
+# Notifications that wait for a feature at most; further ones are dropped, except for the last.
 MOST = 10_000
-"""Notifications that wait for a feature at most; further ones are dropped, except for the last."""
 
+# Seconds without a sign of life after which a feature is left behind, at the end of a run.
 DEADLINE_S = 40.0
-"""Seconds without a sign of life after which a feature is left behind, at the end of a run."""
 
+# Longest time for which a thread of a feature keeps the interpreter while others wait.
 SWITCH_S = 0.0005
-"""Longest time for which a thread of a feature keeps the interpreter while others wait."""
 
 HOOKS = ("kbench_run_started", "kbench_result", "kbench_cell_finished", "kbench_run_finished")
 
@@ -313,5 +313,5 @@ def lower_priority() -> Iterator[None]:
 
 
 _lock = threading.Lock()
+# Intervals of the interpreter that threads in the background have found, the usual one first.
 _intervals: list[float] = []
-"""Intervals of the interpreter that threads in the background have found, the usual one first."""

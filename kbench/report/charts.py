@@ -198,11 +198,11 @@ def number(value: float) -> str:
 
 # -- a line per method, with its number at its end
 
+# Maximum number of lines of a chart; more cannot be distinguished.
 MAX_LINES = 10
-"""Maximum number of lines of a chart; more cannot be distinguished."""
 
+# Number of dash patterns that distinguish lines of one colour.
 DASHES = 4
-"""Number of dash patterns that distinguish lines of one colour."""
 
 
 @dataclass(frozen=True)
@@ -280,11 +280,11 @@ def draw_lines(
 
 # -- looks: a colour for the learner, a shape for the family
 
+# Colours of the page's palette (`--c0` ...); more learners share them.
 COLOURS = 8
-"""Colours of the page's palette (`--c0` ...); more learners share them."""
 
+# A pill, a box, a hexagon, two trapezia and a leaning box; more families share them.
 SHAPES = 6
-"""A pill, a box, a hexagon, two trapezia and a leaning box; more families share them."""
 
 
 @dataclass(frozen=True)

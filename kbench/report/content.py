@@ -14,8 +14,8 @@ from kbench.results.leaderboard import Certainty, Leaderboard, make_leaderboard
 from kbench.results.rows import NOT_MEASURED, Labels, Method, Row, find_row_task
 from kbench.results.stats import ALPHA, Scores, Standing
 
+# Statuses of cells that did not fail; those that were not measured are listed apart.
 NO_FAILURE = ("ok", "unavailable", *NOT_MEASURED)
-"""Statuses of cells that did not fail; those that were not measured are listed apart."""
 
 ROPE = 0.01
 

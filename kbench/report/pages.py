@@ -19,11 +19,11 @@ from kbench.report.text import Table
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+# The top of the page, and sections of the core that others can follow.
 PLACES = ("top", "leaders", "results", "pairs", "search", "budgets", "figures", "warnings", "run")
-"""The top of the page, and sections of the core that others can follow."""
 
+# Sections of the core that hold parts of features, and the terminal.
 WITHIN = ("", "times", "warnings", "run", "terminal")
-"""Sections of the core that hold parts of features, and the terminal."""
 
 
 @dataclass(frozen=True)

@@ -104,15 +104,15 @@ def make_headings(methods: Sequence[Method]) -> dict[Method, str]:
 
 # -- the leaderboard
 
+# Columns that are too wide for a screen or a paper, unless the user names them.
 WIDE = ("family", "low", "high", "n_components", "candidates", "finished")
-"""Columns that are too wide for a screen or a paper, unless the user names them."""
 
+# Columns of strings, and the numbers that CSV and JSON have for each.
 _COMBINED = {
     "verdict": ("worse_than",),
     "front": ("dominated_by",),
     "finished": ("n_failed", "n_skipped"),
 }
-"""Columns of strings, and the numbers that CSV and JSON have for each."""
 
 
 def leaderboard_table(
@@ -309,12 +309,12 @@ def _check_names(names: Sequence[str], allowed: Sequence[str], option: str) -> l
 
 # -- imported results
 
+# The note above the table of imported results.
 IMPORTED = (
     "Imported results enter no mean, rank, test or Pareto front, and their times, taken on other "
     "machines, are not shown. The difference is the imported mean minus the local mean over the "
     "splits that both have."
 )
-"""The note above the table of imported results."""
 
 
 def imported_table(beside: Sequence[RowPair], metric: Metric) -> Table:

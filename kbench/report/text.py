@@ -12,11 +12,11 @@ from kbench.messages import printable, printable_json, printable_lines
 from kbench.records import Metric
 from kbench.results.rows import LABELS, METRICS
 
+# Writes a value for people.
 Written = Callable[[Any], str]
-"""Writes a value for people."""
 
+# Values of a table by the names of its columns.
 Line = Mapping[str, Any]
-"""Values of a table by the names of its columns."""
 
 FORMATS = ("table", "csv", "json", "latex", "markdown")
 
@@ -29,19 +29,19 @@ _DIGITS = {
 }
 
 
+# Metrics of which four decimals may be too many or too few.
 OF_ANY_SIZE = {
     name
     for metric in METRICS.values()
     if metric.task != "classification"
     for name in (metric.name, metric.sd)
 }
-"""Metrics of which four decimals may be too many or too few."""
 
+# Columns that name what a row is about, as `LABELS` do.
 _NAMING = ("method", "against", "first", "second", "other", "parameter")
-"""Columns that name what a row is about, as `LABELS` do."""
 
+# Names that a sentence lists.
 _MAX_NAMED = 6
-"""Names that a sentence lists."""
 
 _ABBREVIATIONS = ("auc", "crps", "ece", "mae", "nlpd", "rmse", "roc")
 

@@ -136,11 +136,11 @@ def geometric_mean(values: Sequence[float]) -> float | None:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+# Random orders of the candidates that are averaged.
 N_ORDERS = 200
-"""Random orders of the candidates that are averaged."""
 
+# Points of a curve for each power of ten of seconds.
 PER_DECADE = 4
-"""Points of a curve for each power of ten of seconds."""
 
 
 def budget_curve(

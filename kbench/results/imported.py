@@ -12,18 +12,18 @@ from kbench.records.canonical import JsonObject
 from kbench.results.rows import Row, newest, sort_by_dataset
 from kbench.results.stored import StoredResults
 
+# Agreement of a recomputed split with its row.
 Verdict = Literal["equal", "noise", "different"]
-"""Agreement of a recomputed split with its row."""
 
+# Verdicts, as they are written for people.
 VERDICTS: Mapping[Verdict, str] = {
     "equal": "equal",
     "noise": "within the noise of BLAS",
     "different": "different",
 }
-"""Verdicts, as they are written for people."""
 
+# Who recomputed a split, where it was this user.
 HERE = "here"
-"""Who recomputed a split, where it was this user."""
 
 _OF_A_MACHINE = ("_s", "_s_sd", "_mib", "_mib_sd")
 

@@ -102,8 +102,8 @@ def _no_front(n_methods: int, reason: str) -> stats.Front:
     return stats.Front((stats.FrontPlace("undecided", None),) * n_methods, reason=reason)
 
 
+# Name of the family of the methods that belong to none.
 NO_FAMILY = "its own"
-"""Name of the family of the methods that belong to none."""
 
 
 @dataclass(frozen=True)

@@ -13,47 +13,47 @@ from kbench.records.canonical import Json, JsonObject
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
+# The best known metric of each task: shown for each dataset, whatever a suite compares.
 PLAIN: Mapping[TaskType, Metric] = {"classification": ACCURACY, "regression": METRICS["rmse"]}
-"""The best known metric of each task: shown for each dataset, whatever a suite compares."""
 
+# Metrics between 0 and 1, of which 1 - value is an error.
 SHARES = ("accuracy", "balanced_accuracy", "f1_macro", "roc_auc")
-"""Metrics between 0 and 1, of which 1 - value is an error."""
 
 LABELS = ("dataset", "feature_map", "learner")
 
+# Columns of a results table of classification, in order, where accuracy is compared.
 COLUMNS = (
     *LABELS,
     *("status", "n_splits_done", "n_splits", "accuracy", "accuracy_sd"),
     *("fit_time_s", "predict_time_s", "search_time_s"),
     *("n_components", "peak_memory_mib", "converged"),
 )
-"""Columns of a results table of classification, in order, where accuracy is compared."""
 
+# Statuses of cells that were not measured; they did not fail.
 NOT_MEASURED = ("skipped", "unfinished", "not_run")
-"""Statuses of cells that were not measured; they did not fail."""
 
+# Times whose values on each split are kept in addition to their means.
 TIMES = ("fit_time_s", "predict_time_s")
-"""Times whose values on each split are kept in addition to their means."""
 
+# Fields of a row that are tags of its run.
 TEXTS = (
     *("version", "at_boundary", "notes", "contention", "timing", "machine_speed_s"),
     *("error", "equivalence", "family", "made_from"),
 )
-"""Fields of a row that are tags of its run."""
 
+# Further fields of a row in JSON.
 _IDENTITY = ("task", "dataset_family", "machine", "key", "checksum")
 _DETAILS = (
     *("values_by_split", "values_by_seed", "split_hash"),
     *("protocol", "search", "budget_curve", "map_details"),
 )
 _STATE = ("outdated", "search_space", "start_ms", "end_ms")
-"""Further fields of a row in JSON."""
 
+# Stands for the manifest of a result that has none.
 UNKNOWN = "unknown"
-"""Stands for the manifest of a result that has none."""
 
+# Number of leading columns that are fields of a row, not metrics.
 _N_FIELDS = 6
-"""Number of leading columns that are fields of a row, not metrics."""
 
 _NOT_METRICS = (
     *COLUMNS[:_N_FIELDS],
@@ -62,8 +62,8 @@ _NOT_METRICS = (
 
 Method = tuple[str, str]
 Labels = tuple[str, str, str]
+# A metric by the number of the split.
 Values = Mapping[str, float]
-"""A metric by the number of the split."""
 
 
 @dataclass(frozen=True)

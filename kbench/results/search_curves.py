@@ -12,8 +12,8 @@ from kbench.records import ACCURACY, Metric
 from kbench.results.rows import LABELS, group_values, metric_of_search
 from kbench.results.stats import optimism
 
+# Fields of a point of a search curve.
 CURVE = ("value", "mean", "standard_error", "n", "at_boundary")
-"""Fields of a point of a search curve."""
 
 _NOT_PARAMETERS = ("values", "converged", "error", "share")
 

@@ -25,9 +25,9 @@ from pathlib import Path
 
 from kbench.messages import mask, printable
 
+# For syntax trees, of headers of arrays too: Python 3.11 counts the depth of all threads together,
+# and raises SystemError.
 PARSING = threading.Lock()
-"""For syntax trees, of headers of arrays too: Python 3.11 counts the depth of all threads together,
-and raises SystemError."""
 
 _SHARED = stat.S_IWGRP | stat.S_IWOTH
 
@@ -161,8 +161,8 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
 
 
+# Age up to which a change may be followed by another one with the same times.
 RECENT_NS = 2_000_000_000
-"""Age up to which a change may be followed by another one with the same times."""
 
 State = list[int]
 

@@ -39,6 +39,7 @@ _CHECKSUM_LENGTH = len(_CHECKSUM % 0)
 _POLL_S = 0.1
 
 _OF_SUITE = {"suite": str, "store": str}
+# Fields that a line of a kind has, in all versions; a line without them is skipped.
 FIELDS: Mapping[str, Mapping[str, type]] = {
     "result": {"task_key": str},
     "manifest": {"digest": str, "content": dict},
@@ -50,7 +51,6 @@ FIELDS: Mapping[str, Mapping[str, type]] = {
     "settled": _OF_SUITE,
     "delivered": _OF_SUITE,
 }
-"""Fields that a line of a kind has, in all versions; a line without them is skipped."""
 
 
 def state_folder(place: str = "") -> Path:

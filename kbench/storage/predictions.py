@@ -16,18 +16,18 @@ from kbench.errors import KbenchError
 from kbench.evaluation.checked_predictions import Predictions
 from kbench.records.canonical import Json
 
+# Name of the blob that keeps the predictions of a task, of the first seed of the map.
 BLOB = "predictions"
-"""Name of the blob that keeps the predictions of a task, of the first seed of the map."""
 
 _FORMAT = b"kbench predictions 1\n"
 _FIELDS = ("predicted", "probabilities", "decision", "label_probabilities", "sd")
+# Fields that keep their type: how exactly rows must sum to 1 depends on it.
 _PROBABILITIES = ("probabilities", "label_probabilities")
-"""Fields that keep their type: how exactly rows must sum to 1 depends on it."""
 
 _TYPES = frozenset({"|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f4", "<f8"})
 _MAX_HEADER = 4096
+# Of compression: the last digits are random, so that higher levels save 1 %.
 _LEVEL = 1
-"""Of compression: the last digits are random, so that higher levels save 1 %."""
 
 
 def blob_of_seed(number: int) -> str:

@@ -10,11 +10,10 @@ from kbench.kernels import Kernel, Precomputed
 
 SAMPLINGS = ("uniform", "kmeans", "rpcholesky", "greedy")
 
+# Maximum number of rows among which the two Cholesky samplings choose; bounds the memory.
+#
+# More rows are clustered in mini-batches.
 MAX_CANDIDATES = 20_000
-"""Maximum number of rows among which the two Cholesky samplings choose; bounds the memory.
-
-More rows are clustered in mini-batches.
-"""
 
 
 def choose_landmarks(X, kernel: Kernel, n_landmarks: int, sampling: str, rng):

@@ -15,8 +15,8 @@ from kbench_balcan._landmarks import SAMPLINGS, choose_landmarks, orthonormal_ba
 from kbench_balcan._theory import theory_sizes
 
 DEFAULT_LANDMARKS = 100
+# Entries of the Gram matrix that exist at one time during a transform (8 MiB).
 CHUNK_ENTRIES = 2**20
-"""Entries of the Gram matrix that exist at one time during a transform (8 MiB)."""
 
 
 @dataclass(eq=False, repr=False)

@@ -244,8 +244,8 @@ def figure_learnt_polygon(results=None):
     return figure
 
 
+# A result, by the names of its columns.
 Row = Mapping[str, Any]
-"""A result, by the names of its columns."""
 
 # Families of the suite `map-curves`, by how a map's label begins.
 FAMILIES = ("mesh", "nbcs-rotated", "nystroem", "orthogonal-rff", "random-binning", "identity")

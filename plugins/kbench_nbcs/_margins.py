@@ -8,8 +8,8 @@ from scipy import sparse
 
 from kbench_nbcs._theory import hinge_bound, margin_error_bound, vc_bound
 
+# Coordinates that are held at a time: 12 MiB.
 CHUNK_VALUES = 2**20
-"""Coordinates that are held at a time: 12 MiB."""
 
 
 def find_scheme(learner):

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 Check = Callable[[Subject], None]
 Status = Literal["passed", "failed", "warned", "skipped"]
 
+# Seconds that one check may take; those of the built-in components take up to 20.
 TIME_S = 300.0
-"""Seconds that one check may take; those of the built-in components take up to 20."""
 
 
 def check_loads(subject: Subject) -> None:

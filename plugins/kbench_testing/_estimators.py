@@ -54,6 +54,7 @@ def check_metrics(subject: Subject) -> None:
             float(value)
 
 
+# What to change, by what the line of a failed check of scikit-learn contains.
 _ADVICE = {
     "read-only": "do not write into inputs (validate_data(..., copy=True) makes a copy)",
     "check_estimator_cloneable": "let __init__ only store each parameter, unchanged, under its "
@@ -64,7 +65,6 @@ _ADVICE = {
     "check_classifiers_one_label": "raise a ValueError in fit that says that there is one class",
     "check_classifiers_classes": "set self.classes_ = numpy.unique(y) in fit",
 }
-"""What to change, by what the line of a failed check of scikit-learn contains."""
 
 
 def check_sklearn(subject: Subject) -> None:

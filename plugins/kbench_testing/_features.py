@@ -22,11 +22,11 @@ from kbench.features import (
 from kbench.messages import did_you_mean
 from kbench_testing._subject import NOT_INSTALLED, Subject
 
+# The run with which a feature is tried: one task, without a tracker.
 RUN = ("suite", "uci-small", "--dataset", "iris", "--feature-map", "identity", "--n-splits", "1")
-"""The run with which a feature is tried: one task, without a tracker."""
 
+# Seconds that it may take, with the deadline of a feature that hangs.
 RUN_S = 120.0
-"""Seconds that it may take, with the deadline of a feature that hangs."""
 
 
 def check_metadata(subject: Subject) -> None:

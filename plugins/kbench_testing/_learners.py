@@ -7,11 +7,11 @@ import numpy as np
 from kbench.features import LinearModels, Sample, Sums, Targets, is_number, labels
 from kbench_testing._subject import Estimator, Subject, noise, sample
 
+# Passes over a small set after which a fit should be done.
 MAX_PASSES = 1000
-"""Passes over a small set after which a fit should be done."""
 
+# Share of the rows on which two fits must agree.
 MIN_AGREEMENT = 0.95
-"""Share of the rows on which two fits must agree."""
 
 _OF_PASSES = ("add", "step", "is_done", "nbytes", "estimators")
 

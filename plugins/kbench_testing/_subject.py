@@ -37,8 +37,8 @@ from kbench.records import Dataset, Ref, TaskType, Tune
 
 N_FEATURES = 4
 
+# An estimator of a plugin, which may lack what the checks ask for.
 Estimator = Any
-"""An estimator of a plugin, which may lack what the checks ask for."""
 
 
 def inputs(requires: str | None = None, n_samples: int = 60, seed: int = 0) -> np.ndarray:
@@ -357,13 +357,13 @@ def named_error(error: BaseException) -> str:
     return textwrap.shorten(f"{type(error).__name__}: {error}", 240)
 
 
+# A plugin, its module, or the name of its entry point, module or distribution.
 Named = ModuleType | Plugin | str
-"""A plugin, its module, or the name of its entry point, module or distribution."""
 
 _Named = TypeVar("_Named", Plugin, Feature)
 
+# Distribution of a package that is checked without having been installed.
 NOT_INSTALLED = "not installed"
-"""Distribution of a package that is checked without having been installed."""
 
 
 def find_features(feature: Named) -> list[Feature]:

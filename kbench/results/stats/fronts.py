@@ -14,8 +14,8 @@ from kbench.results.stats.resampling import mean_draws
 
 Status = Literal["frontier", "dominated", "undecided"]
 
+# Pairs of methods in draws that are compared at once.
 _COMPARED = 4_000_000
-"""Pairs of methods in draws that are compared at once."""
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ def validate_scores(values: Array, allow_nan: bool = False) -> Array:
     return values
 
 
+# Differences up to which the signed-rank test is exact.
 _EXACT_UP_TO = 100
-"""Differences up to which the signed-rank test is exact."""
 
 
 @dataclass(frozen=True)
@@ -217,11 +217,11 @@ def _weights(n: int, prior: float, n_samples: int, seed: int) -> Array:
     return np.ascontiguousarray(drawn.T)
 
 
+# Differences this close are equal: they come from the rounding of sums, not from scores.
 EQUAL = 1e-9
-"""Differences this close are equal: they come from the rounding of sums, not from scores."""
 
+# Why there is no p: the spread of the differences, by which a test divides, is zero.
 NO_TEST = "all differences are equal: no test"
-"""Why there is no p: the spread of the differences, by which a test divides, is zero."""
 
 
 @dataclass(frozen=True)

@@ -82,8 +82,8 @@ def friedman(values: Array, correct_ties: bool = True) -> Friedman:
     )
 
 
+# Groups of datasets up to which all signs are tried; of more groups, two thousand draws.
 ALL_SIGNS = 11
-"""Groups of datasets up to which all signs are tried; of more groups, two thousand draws."""
 
 
 @dataclass(frozen=True)

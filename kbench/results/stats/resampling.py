@@ -10,11 +10,11 @@ import numpy as np
 
 from kbench.results.stats.pairs import Array
 
+# Groups below which nothing is resampled: a handful of values has too few resamples.
 FEW = 20
-"""Groups below which nothing is resampled: a handful of values has too few resamples."""
 
+# Groups below which there is no bootstrap-t interval: too many resamples have equal values.
 FEWEST = 5
-"""Groups below which there is no bootstrap-t interval: too many resamples have equal values."""
 
 N_DRAWS = 2_000
 

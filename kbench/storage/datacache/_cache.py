@@ -84,11 +84,11 @@ def default_root() -> Path:
     return Unix("kbench").user_cache_path / "data"
 
 
+# Parameters of a source, by name.
 Params = Mapping[str, object]
-"""Parameters of a source, by name."""
 
+# Parameters that are names of files.
 FILE_PARAMETERS = ("path", "split_file")
-"""Parameters that are names of files."""
 
 
 def unsure_files(params: Params) -> dict[str, str]:

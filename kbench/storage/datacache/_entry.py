@@ -35,11 +35,11 @@ from kbench.storage.files import (
 
 PREFIX = ".tmp-"
 
+# Age in seconds from which a folder is locked, if its process is still there.
 NEW_S = 60
-"""Age in seconds from which a folder is locked, if its process is still there."""
 
+# Age in seconds from which a folder that cannot be locked is taken for abandoned.
 UNLOCKED_S = 24 * 3600
-"""Age in seconds from which a folder that cannot be locked is taken for abandoned."""
 
 
 @contextmanager
@@ -90,12 +90,13 @@ def scratch_file(array: np.ndarray, root: Path) -> Path | None:
     return path if is_whole and is_ours and size == base.offset + base.nbytes else None
 
 
+# Description of an entry, as its `meta.json` has it.
 Meta = Mapping[str, Json]
-"""Description of an entry, as its `meta.json` has it."""
 
+# Version of the layout of an entry; entries of another version are fetched again.
 FORMAT = 2
-"""Version of the layout of an entry; entries of another version are fetched again."""
 
+# Files that an entry may have in addition to its description.
 FILES = frozenset(
     f"{name}.npy"
     for name in (
@@ -103,13 +104,12 @@ FILES = frozenset(
         *("splits_rows", "splits_sizes"),
     )
 )
-"""Files that an entry may have in addition to its description."""
 
+# Size of a description at most.
 META_BYTES = 1 << 28
-"""Size of a description at most."""
 
+# Bytes from which a file is memory-mapped; below, reading is as cheap.
 MAP_FROM = 1 << 16
-"""Bytes from which a file is memory-mapped; below, reading is as cheap."""
 
 
 class UnreadableError(DatasetError):
@@ -125,9 +125,9 @@ def is_checksum(name: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{64}", name) is not None
 
 
+# Fields of a dataset in its description: `SAME` unchanged, `NAMES` as lists of strings.
 SAME = ("checksum", "name", "task", "source", "dataset_family", "role", "pairwise")
 NAMES = ("feature_names", "feature_kinds", "target_names")
-"""Fields of a dataset in its description: `SAME` unchanged, `NAMES` as lists of strings."""
 
 
 def write(folder: Path, dataset: Dataset) -> None:
@@ -281,9 +281,9 @@ def _array(path: Path) -> np.ndarray:
     return array
 
 
+# Seconds for which verified files, whose size, times and inode have not changed
+# since, are not verified again.
 TRUST_S = 24 * 3600
-"""Seconds for which verified files, whose size, times and inode have not changed
-since, are not verified again."""
 
 _NOTE_BYTES = 1 << 16
 

@@ -11,13 +11,13 @@ from kbench.evaluation.lazy_rows import row_hashes
 from kbench.parameters import check_choice
 from kbench.records import FEATURE_KINDS, TASK_TYPES, Dataset, Split
 
+# A dense array or a CSR matrix, whose package has no types.
 Matrix = Any
-"""A dense array or a CSR matrix, whose package has no types."""
 
 Refuse = Callable[[str], DatasetError]
 
+# Values that are checked together, to bound the memory (1 MiB).
 CHUNK = 1 << 17
-"""Values that are checked together, to bound the memory (1 MiB)."""
 
 
 def check_dataset(dataset: Dataset) -> Dataset:

@@ -26,6 +26,7 @@ class _Kind(NamedTuple):
     try_it: str
 
 
+# What a package can bring.
 KINDS = {
     "feature-map": _Kind(
         "A feature map", "_map.py", "kbench suite uci-small --add-feature-map {name}"
@@ -39,7 +40,6 @@ KINDS = {
     "suite": _Kind("A suite", "{name}.toml", "kbench suite {name}"),
     "feature": _Kind("A feature", "feature.toml", "kbench suite uci-small --{name} results.jsonl"),
 }
-"""What a package can bring."""
 
 
 def new(name: str, kind: str, registry: Registry, folder: Path) -> Path:
