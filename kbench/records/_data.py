@@ -179,16 +179,16 @@ def _infer_task(y: np.ndarray) -> TaskType:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a dataset without its labels."""
+    """The inputs of a dataset without its labels.
+
+    `checksum` is that of the whole dataset, on which seeds depend. `kinds` are those of the
+    columns; `X` is a Gram matrix if it is `pairwise`.
+    """
 
     X: Any
-    """Shape (n_samples, n_features)."""
     checksum: str
-    """Of the whole dataset; seeds depend on it."""
     kinds: Sequence[str] = ()
-    """Kind of each column."""
     pairwise: bool = False
-    """`X` is a Gram matrix."""
     task: TaskType = "classification"
 
     @classmethod

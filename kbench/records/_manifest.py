@@ -20,6 +20,21 @@ Values = Mapping[str, str | None]
 class Manifest:
     """What a result was made from: a result is valid while all of it is as it was.
 
+    Parameters
+    ----------
+    modules : mapping
+        For each module, the digest of its syntax tree, `INSTALLED` or `NAMESPACE`; None for a
+        module that was not found.
+    files : mapping
+        Digest of the content of each file that was read, and of the names in each folder that was
+        listed; None for what was not there. Names are ``"package:relative/path"`` or absolute
+        paths.
+    variables : mapping
+        Digest of the value of each environment variable; None if it was not set.
+    distributions : mapping
+        Version of each distribution, and a digest of its files on the machine that computed the
+        result, separated by a space; ``python`` is one of them.
+
     Examples
     --------
     >>> before = Manifest({"maps": "1"}, distributions={"numpy": "2.1"})
@@ -29,16 +44,9 @@ class Manifest:
     """
 
     modules: Values = field(default_factory=dict)
-    """For each module, the digest of its syntax tree, `INSTALLED` or `NAMESPACE`; None for a module
-    that was not found."""
     files: Values = field(default_factory=dict)
-    """Digest of the content of each file that was read, and of the names in each folder that was
-    listed; None for what was not there. Names are ``"package:relative/path"`` or absolute paths."""
     variables: Values = field(default_factory=dict)
-    """Digest of the value of each environment variable; None if it was not set."""
     distributions: Values = field(default_factory=dict)
-    """Version of each distribution, and a digest of its files on the machine that computed the
-    result, separated by a space; ``python`` is one of them."""
 
     @cached_property
     def digest(self) -> str:

@@ -182,33 +182,32 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Trial(AsJson):
-    """A task on a sample of the training rows of its split."""
+    """A task on a sample of the training rows of its split: `n_rows` of them.
+
+    With `has_metrics`, metrics that are computed from a number of rows had all of these; else they
+    had a sample. `seconds` is the CPU time of the task, `memory_mib` its peak memory.
+    """
 
     n_rows: int
-    """Training rows."""
     has_metrics: bool
-    """Metrics that are computed from a number of rows had all of these. Else they had a sample."""
     status: Status
-    """That of a task."""
     seconds: float
-    """CPU time of the task."""
     memory_mib: float
-    """Its peak memory."""
     n_threads: int = 1
-    """Threads that it had."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Predicted cost of one task of a cell."""
+    """Predicted cost of one task of a cell: its peak memory, in units of 2**20 bytes, and time.
+
+    `seconds` is the CPU time on this machine, which is the wall clock of one thread on an idle
+    machine; None if no trial ended in time. With `is_least`, a trial has hit the limit of memory:
+    the task needs at least `memory_mib`.
+    """
 
     memory_mib: Estimate
-    """Peak memory, in units of 2**20 bytes."""
     seconds: Estimate | None = None
-    """CPU time on this machine, which is the wall clock of one thread on an idle machine. None
-    if no trial ended in time."""
     is_least: bool = False
-    """A trial has hit the limit of memory: the task needs at least `memory_mib`."""
 
     def __str__(self) -> str:
         """Write the CPU time, if there is one, and the memory."""
@@ -356,28 +355,26 @@ def _reader(record: Any) -> Any:
 
 @dataclass(frozen=True)
 class Delivered:
-    """Result of a delivery to a tracker."""
+    """Result of a delivery to a tracker.
+
+    `uri`, without credentials, and `experiment`, the name of the suite there, say where the results
+    are; `experiment_id` is empty if the tracker did not answer. `written` counts the runs that were
+    written this time, `stored` the runs of the planned cells that are there now. `problem` says why
+    some are missing, and is empty if none are; `remedy` is the way in which these are delivered.
+    `tracker` names what keeps them, for people; `commands` are those to type next, with what they
+    do; `options` name the place in commands, and are empty for the default one.
+    """
 
     uri: str
-    """Where the results are, without credentials."""
     experiment: str
-    """The name of the suite there."""
     experiment_id: str = ""
-    """Its identifier; empty if the tracker did not answer."""
     written: int = 0
-    """Runs that were written this time."""
     stored: int = 0
-    """Runs of the planned cells that are there now."""
     problem: str = ""
-    """Why some are missing; empty if none are."""
     tracker: str = ""
-    """What keeps them, for people."""
     commands: tuple[tuple[str, str], ...] = ()
-    """Commands to type next, and what they do."""
     remedy: str = ""
-    """The way in which missing ones are delivered."""
     options: tuple[str, ...] = ()
-    """Options that name the place in commands; empty for the default one."""
 
 
 @dataclass(frozen=True)

@@ -26,27 +26,23 @@ from kbench.registry.installed import HOST, how_to_get, list_plugins
 
 @dataclasses.dataclass(frozen=True)
 class Reference:
-    """A callable of a third-party plugin: a field of one of its records.
+    """A callable of a third-party plugin: the `field` of a record of a `kind` and `name`.
 
     Only sandboxed processes import such a plugin, so that nothing that its code does
-    befalls the command.
+    befalls the command. `plugin` is its entry point, `target` the callable as ``"module:name"``;
+    `summary` is the first sentence of its docstring, None if that is read from the target's source;
+    `identity` enters keys. ``ask(reference, function, argument)`` returns what `call` returns.
     """
 
     plugin: str
     distribution: str
-    """The plugin's entry point and distribution."""
     kind: str
     name: str
     field: str
-    """The record and its field."""
     target: str
-    """The callable as ``"module:name"``."""
     summary: str | None
-    """First sentence of its docstring; None if that is read from the target's source."""
     identity: Identity
-    """What enters keys for it."""
     ask: Callable[[Reference, str, Any], Any] = dataclasses.field(compare=False, repr=False)
-    """``ask(reference, function, argument)`` returns what `call` returns."""
 
     def call(self, function: str, argument: object = None) -> Any:
         """Return ``function(callable, argument)``, computed in a sandboxed process.

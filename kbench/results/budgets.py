@@ -14,35 +14,28 @@ from kbench.results.stats import Array
 
 @dataclass(frozen=True)
 class Budget:
-    """What a method was allowed, over the datasets that are compared."""
+    """What a method was allowed, over the datasets that are compared.
+
+    `family` is empty if the method belongs to none. `candidates` of a search by dataset are a mean
+    over splits, 1 if there was nothing to choose, without datasets whose results do not say it.
+    `search_s` is the CPU seconds of the search of a split: means over splits, and their geometric
+    mean over datasets; None if nothing was searched. `parameters` are those that were searched.
+    `at_boundary` is the share of the searches whose best value was at the boundary of its grid;
+    None if nothing was searched, or the results do not record it. `default` and `tuned` are means
+    of the metric over the datasets that have both: of the default candidate, and of the chosen one;
+    None if there is no such dataset, or where a mean over datasets has no unit. `note` is the
+    `search_note` of its searches, if it is the same for all.
+    """
 
     method: Method
-    """Feature map and learner."""
     family: str
-    """Its family; empty if it is one of its own."""
     candidates: Mapping[str, float]
-    """Candidates of a search by dataset, a mean over splits; 1 if there was nothing to choose.
-    Without datasets whose results do not say it.
-    """
     search_s: float | None = None
-    """CPU seconds of the search of a split: means over splits, and their geometric mean over
-    datasets. None if nothing was searched.
-    """
     parameters: tuple[str, ...] = ()
-    """Searched parameters."""
     at_boundary: float | None = None
-    """Share of the searches whose best value was at the boundary of its grid; None if nothing was
-    searched, or the results do not record it.
-    """
     default: float | None = None
     tuned: float | None = None
-    """`default` and `tuned` are means of the metric over the datasets that have both: of the
-    default candidate, and of the chosen one. None if there is no such dataset, or where a mean
-    over datasets has no unit.
-    """
-
     note: str = ""
-    """`search_note` of its searches, if it is the same for all."""
 
     @property
     def least(self) -> float | None:

@@ -18,13 +18,14 @@ from kbench.results.stats import ALPHA, Array, Scores, Standing
 
 @dataclass(frozen=True)
 class Certainty:
-    """Fronts of methods, the best group, and the stability of their order."""
+    """Fronts of the methods in `scores`, the best group, and the stability of their order.
+
+    `standings` are these methods in the order of their mean ranks.
+    """
 
     rows: Sequence[Row]
     scores: Scores
-    """What is compared over datasets."""
     standings: Sequence[Standing]
-    """Its methods in the order of their mean ranks."""
     alpha: float = ALPHA
 
     @cached_property
@@ -108,57 +109,70 @@ NO_FAMILY = "its own"
 
 @dataclass(frozen=True)
 class Leader:
-    """A method of a leaderboard; a number is None if it is unknown."""
+    """A method of a leaderboard; a number is None if it is unknown.
+
+    Parameters
+    ----------
+    method : (feature map, learner)
+    family : str
+        Its family, `NO_FAMILY` where it belongs to none.
+    place : int
+        Its number in the order of the mean ranks, 1 for the best.
+    verdict : {"best group", "worse"}, optional
+        "best group" if no method is significantly better; None if it is not tested.
+    worse_than : (feature map, learner), optional
+        Of the methods that are significantly better, the one with the best mean rank.
+    rank : float
+        Mean rank.
+    mean, low, high : float
+        Mean of the metric over the groups of datasets that all methods finished, and the ends of
+        its 95 % interval.
+    wins : int
+        Groups of datasets on which no method is better.
+    fit_time_s, predict_time_per_row_s : float
+        Times to fit, and to predict one row: geometric means over the same datasets.
+    n_components : float
+        Mean width of the embedding.
+    search_s : float
+        CPU seconds of the search of a split, a geometric mean over datasets; None if nothing was
+        searched.
+    candidates : float
+        The maximum number of candidates of a search.
+    search_note : str
+        `Budget.note`: "whole grid" or empty.
+    front : {"frontier", "dominated", "undecided"}, optional
+        Where it is on the front of the metric against the fit time.
+    dominated_by : (feature map, learner), optional
+        Of the methods that are significantly better and cheaper, the clearest.
+    n_datasets : int
+        Datasets on which it was planned.
+    n_finished, n_failed, n_skipped : int
+        Datasets that it finished, on which it failed, and that were not measured, or on fewer
+        splits than planned; datasets without data count as none of these.
+    """
 
     method: Method
-    """Feature map and learner."""
     family: str = NO_FAMILY
-    """Its family, `NO_FAMILY` where it belongs to none."""
     place: int | None = None
-    """Its number in the order of the mean ranks, 1 for the best."""
     verdict: str | None = None
-    """ "best group" if no method is significantly better, else "worse"; None if it is not tested.
-    """
     worse_than: Method | None = None
-    """Of the methods that are significantly better, the one with the best mean rank."""
     rank: float | None = None
-    """Mean rank."""
     mean: float | None = None
     low: float | None = None
     high: float | None = None
-    """`mean` of the metric over the groups of datasets that all methods finished; `low` and `high`
-    are its 95 % interval.
-    """
     wins: int | None = None
-    """Groups of datasets on which no method is better."""
     fit_time_s: float | None = None
     predict_time_per_row_s: float | None = None
-    """Times to fit, and to predict one row: geometric means over the same datasets."""
     n_components: float | None = None
-    """Mean width of the embedding."""
     search_s: float | None = None
-    """CPU seconds of the search of a split, a geometric mean over datasets; None if nothing was
-    searched.
-    """
     candidates: float | None = None
-    """The maximum number of candidates of a search."""
     search_note: str = ""
-    """`Budget.note`: "whole grid" or empty."""
     front: str | None = None
-    """Where it is on the front of the metric against the fit time: "frontier", "dominated" or
-    "undecided".
-    """
     dominated_by: Method | None = None
-    """Of the methods that are significantly better and cheaper, the clearest."""
     n_datasets: int = 0
-    """Datasets on which it was planned."""
     n_finished: int = 0
     n_failed: int = 0
     n_skipped: int = 0
-    """`n_finished`, `n_failed` and `n_skipped` count the datasets that it finished, on which it
-    failed, and that were not measured, or on fewer splits than planned; datasets without data
-    count as none of these.
-    """
 
     @property
     def name(self) -> str:
@@ -170,6 +184,12 @@ class Leader:
 class Leaderboard:
     """The methods of a suite, the best mean rank first, those without a rank last.
 
+    Means and ranks of the compared `metric` are over `datasets`: those that all compared methods
+    finished; some did not finish those that are `left_out`. Related datasets are a group, and count
+    once in `n_groups`; `n_tested` is the same of the datasets that some method finished: missing
+    cells count against claims. `same` has the methods without a rank that equal another one up to a
+    rotation.
+
     Examples
     --------
     >>> rows = [Row("iris", "rff", "ridge", "ok", 5, 5, {"accuracy": 0.9, "fit_time_s": 0.1}),
@@ -180,17 +200,11 @@ class Leaderboard:
 
     lines: tuple[Leader, ...]
     metric: Metric
-    """What is compared."""
     datasets: tuple[str, ...]
-    """The datasets behind all means and ranks: those that all compared methods finished."""
     left_out: tuple[str, ...]
-    """Datasets that some compared method did not finish."""
     n_groups: int
-    """Groups of the datasets; a group counts once."""
     n_tested: int
-    """The same of the datasets that some method finished: missing cells count against claims."""
     same: tuple[tuple[Method, Method], ...] = ()
-    """Methods without a rank, as they equal another one up to a rotation."""
 
     @property
     def families(self) -> tuple[str, ...]:

@@ -14,27 +14,26 @@ from kbench.results.stats import ALPHA, common_splits, flip_p, on_dataset
 
 @dataclass(frozen=True)
 class Against:
-    """A method against another, over the datasets that both finished."""
+    """A method against another, over the datasets that both finished.
+
+    `won`, `tied` and `lost` count datasets by the corrected resampled t-test; a dataset is tied if
+    the difference is not significant. `untested` ones have one common split, or equal differences
+    other than zero on all splits. `difference` is the mean over the groups of datasets of the
+    difference on common splits, the method's less the other's; NaN if values of several datasets
+    have several units. `p` is that of the claim that the method is better, or that it is worse,
+    over the groups: the smaller one, adjusted for all others (`kbench.results.stats.flip_p`).
+    `verdict` is one of "better", "worse" and "not distinguishable": over the groups, each at level
+    0.05.
+    """
 
     other: Method
     won: int
     tied: int
     lost: int
-    """`won`, `tied` and `lost` count datasets by the corrected resampled t-test; a dataset is tied
-    if the difference is not significant.
-    """
     untested: int
-    """Datasets with one common split, or with equal differences other than zero on all splits."""
     difference: float
-    """Mean over the groups of datasets of the difference on common splits, the method's less the
-    other's; NaN if values of several datasets have several units.
-    """
     p: float
-    """Of the claim that the method is better, or that it is worse, over the groups: the smaller
-    one, adjusted for all others (`kbench.results.stats.flip_p`).
-    """
     verdict: str
-    """One of "better", "worse" and "not distinguishable": over the groups, each at level 0.05."""
 
     @property
     def n_datasets(self) -> int:

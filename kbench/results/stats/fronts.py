@@ -20,30 +20,32 @@ _COMPARED = 4_000_000
 
 @dataclass(frozen=True)
 class FrontPlace:
-    """What can be said of a method and the front."""
+    """What can be said of a method and the front.
+
+    By its `status` the method is on the front, or is not, at the level of the tests; or neither is
+    shown. `probability` is the share of the draws of all means in which no method dominates it;
+    `by` is the method that dominates it most clearly, of a dominated method only.
+    """
 
     status: Status
-    """The method is on the front, or is not, at the level of the tests; or neither is shown."""
     probability: float | None
-    """Share of the draws of all means in which no method dominates it."""
     by: int | None = None
-    """The method that dominates it most clearly; of a dominated method only."""
 
 
 @dataclass(frozen=True)
 class Front:
-    """A front with its uncertainty."""
+    """A front with its uncertainty, and a place for each method.
+
+    `hypervolume` is the area between the front and the worst mean gain and cost of all methods, in
+    units of the gain times powers of ten of the cost; `low` and `high` are its 95 % interval.
+    `reason` says why nothing can be said; it is empty if something can.
+    """
 
     places: tuple[FrontPlace, ...]
-    """One for each method."""
     hypervolume: float | None = None
     low: float | None = None
     high: float | None = None
-    """`hypervolume` is the area between the front and the worst mean gain and cost of all methods,
-    in units of the gain times powers of ten of the cost; `low` and `high` are its 95 % interval.
-    """
     reason: str = ""
-    """Why nothing can be said; empty if something can."""
 
 
 def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:

@@ -27,16 +27,16 @@ ALPHA = 0.05  # level of the tests whose verdicts are shown
 
 @dataclass(frozen=True)
 class Friedman:
-    """Friedman's test and its refinement by Iman and Davenport."""
+    """Friedman's test, `chi2` and `p`, and its refinement by Iman and Davenport, `F` and `F_p`.
+
+    The first has n_methods - 1 degrees of freedom; the second, which is less conservative, has
+    n_methods - 1 and (n_methods - 1)(n_datasets - 1).
+    """
 
     chi2: float
     p: float
-    """`chi2` and `p` are Friedman's, with n_methods - 1 degrees of freedom."""
     F: float
     F_p: float
-    """`F` and `F_p` are Iman and Davenport's, less conservative, with n_methods - 1 and
-    (n_methods - 1)(n_datasets - 1) degrees of freedom.
-    """
 
 
 def friedman(values: Array, correct_ties: bool = True) -> Friedman:
@@ -88,18 +88,19 @@ ALL_SIGNS = 11
 
 @dataclass(frozen=True)
 class Stability:
-    """Which methods may be the best, and how certain the order by mean ranks is."""
+    """Which methods may be the best, and how certain the order by mean ranks is.
+
+    `p` is `worse_p` of all methods; no other method is shown to be better than one of `best_group`.
+    `without` has for each group of datasets the methods that are first without it. `leader` is the
+    method that is first now, of several the first one. `is_tested` says whether there are enough
+    groups of datasets for a test to show anything.
+    """
 
     p: Array = field(repr=False, compare=False)
-    """`worse_p` of all methods."""
     best_group: tuple[int, ...]
-    """Methods that no other one is shown to be better than."""
     without: tuple[tuple[int, ...], ...]
-    """For each group of datasets the methods that are first without it."""
     leader: int
-    """The method that is first now, of several the first one."""
     is_tested: bool = True
-    """Whether there are enough groups of datasets for a test to show anything."""
 
     @property
     def changes(self) -> list[int]:
