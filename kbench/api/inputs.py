@@ -199,8 +199,7 @@ def read_results(query: Query) -> StoredResults:
 
     Raises an error if there are none, or all are out of date.
     """
-    verbs = Verbs(query.notice)
-    answer: StoredResults | None = verbs.one("kbench_stored_results", query=query)
+    answer: StoredResults | None = Verbs(query.notice).one("kbench_stored_results", query=query)
     if answer is None and query.file:
         raise SuiteError(f"no feature reads {query.file}")
     stored = mark_outdated(answer or read_journal(query), Planner(load_registry(), DataCache()))

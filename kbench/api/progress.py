@@ -331,8 +331,7 @@ class NotebookTable(LiveTable):
             highlight=False,
         )
         screen.print(content)
-        style = "font-family: monospace; line-height: 1.3"
-        code = f'<pre style="{style}">{{code}}</pre>'
+        code = '<pre style="font-family: monospace; line-height: 1.3">{code}</pre>'
         self._output.update(self._html(screen.export_html(inline_styles=True, code_format=code)))
 
 

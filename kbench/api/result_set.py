@@ -297,15 +297,12 @@ class Results:
         return [line for line in self._leaders.lines if line.mean is not None]
 
     def _cells(self, line: Leader) -> list[str]:
-        interval = ""
-        if line.low is not None and line.high is not None:
-            interval = f"[{write_cell(self.metric.name, line.low)}, "
-            interval += f"{write_cell(self.metric.name, line.high)}]"
+        low, high = (write_cell(self.metric.name, end) for end in (line.low, line.high))
         return [
             "" if line.place is None else str(line.place),
             *line.method,
             write_cell(self.metric.name, line.mean),
-            interval,
+            f"[{low}, {high}]" if low and high else "",
             "" if line.wins is None else str(line.wins),
             write_cell("fit_time_s", line.fit_time_s),
         ]

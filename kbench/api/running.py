@@ -51,13 +51,12 @@ def collect_rows(
     run.plan.datasets |= {
         cell.cell.dataset.label: cell.dataset for cell in ran if cell.dataset is not None
     }
-    ours = {(cell.cell.dataset.label, *cell.cell.method) for cell in ran}
+    ours = {cell.cell.labels for cell in ran}
     run.plan.settle_metric()
     planned = [
         cell
         for cell in run.plan.cells()[0]
-        if (label := cell.cell.dataset.label) in run.plan.datasets
-        and (label, *cell.cell.method) not in ours
+        if cell.cell.dataset.label in run.plan.datasets and cell.cell.labels not in ours
     ]
     metric = complete_metric(report.suite.compared)
     of_here, imported = set_aside(planned, run.results_from_elsewhere(planned))

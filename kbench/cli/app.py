@@ -157,8 +157,7 @@ def build_command(name: str, function: Callable[..., Any]) -> Any:
     single = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=CONTEXT)
     # postponed annotations are strings, each of which typer would evaluate four times
     function.__annotations__ = inspect.get_annotations(function, eval_str=True)
-    made = add_options(function, get_options(name))
-    single.command(name.rpartition(" ")[2], cls=Command)(made)
+    single.command(name.rpartition(" ")[2], cls=Command)(add_options(function, get_options(name)))
     return typer.main.get_command(single)
 
 

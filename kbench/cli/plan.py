@@ -28,9 +28,7 @@ def print_plan(report: Report, *, as_json: bool, every: bool = True) -> None:
     """
     rows: list[Line] = [
         {
-            "dataset": planned.cell.dataset.label,
-            "feature_map": planned.cell.feature_map.label,
-            "learner": planned.cell.learner.label,
+            **dict(zip(LABELS, planned.cell.labels, strict=True)),
             "tasks": len(planned.missing),
             "cached": len(planned.results),
             "note": _note(planned),

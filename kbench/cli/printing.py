@@ -1,12 +1,9 @@
 """Printing for all commands: tables, files, and the commands that a user may type next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from stat import S_IMODE
-from typing import TYPE_CHECKING
 
 import rich.table
 from rich.cells import cell_len
@@ -20,11 +17,9 @@ from kbench.errors import SuiteError
 from kbench.messages import last_line, plural, printable_lines
 from kbench.records import Delivered
 from kbench.report.text import Column, Table
+from kbench.runner import Report
 from kbench.storage import files
 from kbench.storage.journal import state_folder
-
-if TYPE_CHECKING:
-    from kbench.runner import Report
 
 # Characters of a word from which on it may be broken: no word of a language has so many.
 _LONGEST = 40

@@ -97,9 +97,7 @@ def print_report(
     task = find_row_task(rows)
     columns: Sequence[str] = result_rows.columns(metric, task)
     if as_json:
-        authors = {
-            (cell.cell.dataset.label, *cell.cell.method): _author(cell) for cell in report.foreign
-        }
+        authors = {cell.cell.labels: _author(cell) for cell in report.foreign}
         printing.print_end_event(
             report,
             [
@@ -161,10 +159,7 @@ def print_origins(report: Report) -> None:
     """Print which cells reuse imported accuracies, and their authors."""
     console = printing.console()
     console.print("\n[bold]imported results[/bold]: accuracies only, not recomputed here")
-    lines = [
-        (cell.cell.dataset.label, *cell.cell.method, _author(cell))
-        for cell in report.foreign[:ON_A_SCREEN]
-    ]
+    lines = [(*cell.cell.labels, _author(cell)) for cell in report.foreign[:ON_A_SCREEN]]
     columns = [Column(name) for name in (*LABELS, "author")]
     printing.print_table(console, Table.make("imported", columns, lines))
     if more := report.foreign[ON_A_SCREEN:]:
@@ -344,25 +339,22 @@ def _counts(console: Console, report: Report, rows: Sequence[Row]) -> None:
     line = f"\n{plural(len(rows), 'cell')} planned: {statuses or 'none'}; {report.seconds:.0f} s"
     if report.foreign:
         line += f"; {plural(len(report.foreign), 'cell')} imported, without times"
-    for template, count in (
-        (
-            "fewer splits than planned, so not ranked: {}",
-            sum(0 < row.n_splits_done < row.n_splits for row in rows),
+    counts = {
+        "fewer splits than planned, so not ranked: {}": sum(
+            0 < row.n_splits_done < row.n_splits for row in rows
         ),
-        ("in {} a fit did not converge", sum(row.converged is False for row in rows)),
-        (
-            "in {} the search stopped at its time limit",
-            _n_cells(report, lambda result: result.metrics.get("search_complete", 1.0) < 1.0),
+        "in {} a fit did not converge": sum(row.converged is False for row in rows),
+        "in {} the search stopped at its time limit": _n_cells(
+            report, lambda result: result.metrics.get("search_complete", 1.0) < 1.0
         ),
-        (
-            "in {} some candidates of the search failed: see the notes",
-            _n_cells(report, lambda result: result.metrics.get("search_failures", 0.0) > 0),
+        "in {} some candidates of the search failed: see the notes": _n_cells(
+            report, lambda result: result.metrics.get("search_failures", 0.0) > 0
         ),
-        (
-            "the machine was loaded during {}: their times are less reliable",
-            _n_cells(report, lambda result: bool(result.details.contention)),
+        "the machine was loaded during {}: their times are less reliable": _n_cells(
+            report, lambda result: bool(result.details.contention)
         ),
-    ):
+    }
+    for template, count in counts.items():
         if count:
             line += "; " + template.format(plural(count, "cell"))
     console.print(line, soft_wrap=True)

@@ -59,6 +59,11 @@ class Cell:
         return self.feature_map.label, self.learner.label
 
     @property
+    def labels(self) -> tuple[str, str, str]:
+        """Labels of dataset, feature map and learner."""
+        return self.dataset.label, *self.method
+
+    @property
     def name(self) -> str:
         """The name for people: ``map + learner on dataset``."""
         return f"{self.feature_map.label} + {self.learner.label} on {self.dataset.label}"

@@ -51,9 +51,7 @@ def from_json(value: object) -> Any:
     if isinstance(value, dict):
         params = {k: from_json(v) for k, v in value["params"].items()}
         return Ref(value["name"], params, value.get("label", ""))
-    if isinstance(value, list):
-        return tuple(from_json(item) for item in value)
-    return value
+    return tuple(map(from_json, value)) if isinstance(value, list) else value
 
 
 def read_protocol(values: Mapping[str, object]) -> Protocol:

@@ -131,9 +131,8 @@ def makers(record: object, task: TaskType | None = None) -> list[Make]:
 
     With a `task`, a learner's estimator of another task is left out.
     """
-    functions = makes(record, task)
-    fields = ("load", "make", "classifier", "regressor", "function")
-    return [functions[name] for name in fields if name in functions]
+    further = ("kernel", "metrics")
+    return [make for name, make in makes(record, task).items() if name not in further]
 
 
 # Levels of nested arguments; beyond, an object is taken for one that contains itself.
@@ -227,13 +226,9 @@ class _Reader:
         """Return the form of an object, taken apart as pickle does it."""
         try:
             reduce = copyreg.dispatch_table.get(type(value))
-            reduced = value.__reduce_ex__(4) if reduce is None else reduce(value)
-            # the items of a list or dict come as an iterator
-            parts = (
-                reduced
-                if isinstance(reduced, str)
-                else [list(part) if hasattr(part, "__next__") else part for part in reduced]
-            )
+            parts = value.__reduce_ex__(4) if reduce is None else reduce(value)
+            if not isinstance(parts, str):  # the items of a list or dict come as an iterator
+                parts = [list(part) if hasattr(part, "__next__") else part for part in parts]
         except Exception as error:
             raise _refusal(value, f"which cannot be taken apart: {error}") from None
         if isinstance(parts, str):  # the name of a function that is not a Python function

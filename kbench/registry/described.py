@@ -87,11 +87,10 @@ def _described_fields(kind: Kind, name: str, record: object) -> dict[str, Any]:
                     f'{where} must be a class, a function or "module:name", '
                     f"got {type(value).__name__}"
                 )
-            summary = None if isinstance(value, str) else Summaries().summarise(value)
             identity = identify(value)
             described[field.name] = {
                 "target": get_target(value),
-                "summary": summary,
+                "summary": None if isinstance(value, str) else Summaries().summarise(value),
                 "identity": [identity.text, sorted(identity.modules), identity.is_importable],
             }
         else:

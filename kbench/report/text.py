@@ -154,9 +154,7 @@ def share(value: float) -> str:
     >>> share(0.257), share(0.9999), share(0.001), share(0.0)
     ('26 %', '> 99 %', '< 1 %', '< 1 %')
     """
-    if value > 0.99:
-        return "> 99 %"
-    return "< 1 %" if value < 0.01 else f"{100 * value:.0f} %"
+    return "> 99 %" if value > 0.99 else "< 1 %" if value < 0.01 else f"{100 * value:.0f} %"
 
 
 def name_some(names: Iterable[str]) -> str:

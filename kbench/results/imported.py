@@ -9,7 +9,7 @@ from typing import Literal
 from kbench.messages import plural
 from kbench.records import Metric, divide_protocol
 from kbench.records.canonical import JsonObject
-from kbench.results.rows import Row, newest, sort_by_dataset
+from kbench.results.rows import LABELS, Row, newest, sort_by_dataset
 from kbench.results.stored import StoredResults
 
 # Agreement of a recomputed split with its row.
@@ -119,9 +119,7 @@ class RowPair:
         """Return the values of a row of a table by column."""
         row = self.other.row
         return {
-            "dataset": row.dataset,
-            "feature_map": row.feature_map,
-            "learner": row.learner,
+            **dict(zip(LABELS, row.labels, strict=True)),
             "author": self.other.by,
             "splits": f"{row.n_splits_done} of {row.n_splits}",
             "metric": self.value,

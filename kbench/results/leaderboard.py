@@ -66,8 +66,7 @@ class Certainty:
             return None
         leader = self.scores.methods.index(self.standings[0].method)
         # of equal ranks, the faster method is first
-        shares = stats.stability(gains, self.alpha, self.scores.tried_gains)
-        return replace(shares, leader=leader)
+        return replace(stats.stability(gains, self.alpha, self.scores.tried_gains), leader=leader)
 
 
 def select_compared_rows(scores: Scores, rows: Sequence[Row], dataset: str) -> list[Row]:
@@ -299,23 +298,16 @@ def _place(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
         better = (each.method for each in certainty.standings if p[each.method] <= certainty.alpha)
         worse_than = next(better, None)
     by = front.places[i].by
+    numbers = {
+        name: value if math.isfinite(value) else None
+        for name, value in vars(standing).items()
+        if name not in ("method", "predict_time_s")
+    }
     return replace(
         line,
-        place=standing.place,
+        **numbers,
         verdict=verdict,
         worse_than=worse_than,
-        rank=standing.rank,
-        mean=standing.mean,
-        low=_finite_or_none(standing.low),
-        high=_finite_or_none(standing.high),
-        wins=standing.wins,
-        fit_time_s=_finite_or_none(standing.fit_time_s),
-        predict_time_per_row_s=_finite_or_none(standing.predict_time_per_row_s),
-        n_components=_finite_or_none(standing.n_components),
         front=None if front.reason else front.places[i].status,
         dominated_by=None if by is None else certainty.scores.methods[by],
     )
-
-
-def _finite_or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -77,9 +77,7 @@ def make_row(planned: PlannedCell, metric: Metric = ACCURACY) -> Row:
     """
     cell, done = planned.cell, planned.done
     return Row(
-        dataset=cell.dataset.label,
-        feature_map=cell.feature_map.label,
-        learner=cell.learner.label,
+        *cell.labels,
         status=planned.status,
         n_splits_done=len(done),
         n_splits=planned.n_splits,

@@ -357,6 +357,4 @@ class BalcanF3(BalcanF2):
         number = self.n_components
         if number == "theory" or (number is None and self.n_landmarks == "theory"):
             return self._theory().n_components
-        if number is None:
-            return max(1, self.n_landmarks_ // 2)
-        return int(number)
+        return max(1, self.n_landmarks_ // 2) if number is None else int(number)

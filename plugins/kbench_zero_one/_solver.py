@@ -242,9 +242,7 @@ class _Interior:
 def _interpolant(factor, target, B, tol):
     """Return the v with G v = t if it exists in the ball: the constraint is inactive."""
     v = solve_triangular(factor.G[factor.pivots], target[factor.pivots], lower=True)
-    if v @ v <= B and np.max(np.abs(factor.G @ v - target)) <= 0.1 * tol:
-        return v
-    return None
+    return v if v @ v <= B and np.max(np.abs(factor.G @ v - target)) <= 0.1 * tol else None
 
 
 def _normal_matrix(G, weights, lam):

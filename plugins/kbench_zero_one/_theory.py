@@ -24,10 +24,6 @@ class Bound(NamedTuple):
     log: float
 
 
-def _bound(log):
-    return Bound(math.exp(log) if log < 709.0 else math.inf, log)
-
-
 def sigmoid(a, L):
     """Evaluate the sigmoid transfer function, 1 / (1 + exp(-4 L a)), equation 4.
 
@@ -74,7 +70,8 @@ def worst_case_B(L, epsilon):
     """
     check_number(L, "L", least=3)
     check_number(epsilon, "epsilon", above=0, below=1)
-    return _bound(float(np.logaddexp(math.log(2 * L**4), 7 * L * math.log(2 * L / epsilon) + 3)))
+    log = float(np.logaddexp(math.log(2 * L**4), 7 * L * math.log(2 * L / epsilon) + 3))
+    return Bound(math.exp(log) if log < 709.0 else math.inf, log)
 
 
 class SigmoidPolynomial(NamedTuple):

@@ -313,9 +313,7 @@ def holdout_ratio(row: Row) -> float:
     0.5
     """
     n_train, n_test = row.metrics.get("n_train"), row.metrics.get("n_test")
-    if n_test and n_train:
-        return n_test / n_train
-    return 1.0 / max(1, len(row.split_hash) - 1)
+    return n_test / n_train if n_test and n_train else 1.0 / max(1, len(row.split_hash) - 1)
 
 
 def common_splits(first: Row, second: Row, metric: str) -> list[str]:

@@ -109,9 +109,7 @@ def plain(value: object) -> Json:
         return [plain(part) for part in value]
     if isinstance(value, np.generic):
         return value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
 def _file_state(path: Path) -> list[str | int]:
