@@ -56,12 +56,7 @@ def results(
     With --leaderboard, one row per method: its rank and verdict, means over the
     datasets that all methods finished, times, size, and the number of candidates it searched.
     """
-    from kbench.api.inputs import (
-        find_plugin_methods,
-        read_imported,
-        read_results,
-        read_suite_or_empty,
-    )
+    from kbench.api import inputs
     from kbench.cli import one_method, printing, show
     from kbench.execution.plugins import load_registry
     from kbench.report import paper, tables, write
@@ -78,7 +73,9 @@ def results(
         )
     notice = partial(echo, err=True)
     try:
-        stored = read_results(Query(suite, get_given(), machine, outdated=outdated, notice=notice))
+        stored = inputs.read_results(
+            Query(suite, get_given(), machine, outdated=outdated, notice=notice)
+        )
     except (StoreError, SuiteError):
         if (
             leaderboard
@@ -88,7 +85,7 @@ def results(
             raise
         return
     rows, metric = stored.rows, stored.metric
-    read_others = partial(read_imported, stored.name, metric, notice)
+    read_others = partial(inputs.read_imported, stored.name, metric, notice)
     if dataset or max_fit_time is not None:
         if leaderboard or highlight:
             raise SuiteError(
@@ -108,7 +105,7 @@ def results(
     elif form is Form.table:
         registry = load_registry()
         show.print_rows(rows, columns_of(metric, find_row_task(rows)))
-        show.print_published(rows, read_suite_or_empty(suite, registry).published, metric)
+        show.print_published(rows, inputs.read_suite_or_empty(suite, registry).published, metric)
         fewer = sum(row.n_splits_done < row.n_splits for row in rows)
         echo(
             f"\n{plural(len(rows), 'cell')}"
@@ -120,7 +117,7 @@ def results(
                 echo(put_flags(f"skipped: {name}: {row.error}"))
         beside = one_method.match_imported(rows, read_others(), dataset or [], metric)
         show.print_imported(beside, metric)
-        if machine != "all" and (plugin_methods := find_plugin_methods(rows, registry)):
+        if machine != "all" and (plugin_methods := inputs.find_plugin_methods(rows, registry)):
             one_method.print_focus(printing.console(), rows, plugin_methods, metric)
     elif form is Form.json:
         # with all fields, so that `kbench compare` can read it back

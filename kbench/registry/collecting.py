@@ -16,21 +16,9 @@ from typing import Any, Literal, get_args
 
 import pluggy
 
-from kbench import hookspecs
+from kbench import hookspecs, records
 from kbench.errors import PluginError
 from kbench.messages import did_you_mean
-from kbench.records import (
-    DEFAULT,
-    RESERVED,
-    TASK_TYPES,
-    DatasetSource,
-    FeatureMap,
-    Figure,
-    KernelSpec,
-    Learner,
-    Metric,
-    Needs,
-)
 from kbench.registry.callables import identify, makes
 from kbench.registry.dependencies import read_declared
 from kbench.registry.installed import GROUP, Plugin
@@ -41,12 +29,12 @@ Kind = Literal[
 
 HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
     {
-        "kbench_datasets": ("dataset", DatasetSource),
-        "kbench_kernels": ("kernel", KernelSpec),
-        "kbench_feature_maps": ("feature map", FeatureMap),
-        "kbench_learners": ("learner", Learner),
-        "kbench_metrics": ("metric", Metric),
-        "kbench_figures": ("figure", Figure),
+        "kbench_datasets": ("dataset", records.DatasetSource),
+        "kbench_kernels": ("kernel", records.KernelSpec),
+        "kbench_feature_maps": ("feature map", records.FeatureMap),
+        "kbench_learners": ("learner", records.Learner),
+        "kbench_metrics": ("metric", records.Metric),
+        "kbench_figures": ("figure", records.Figure),
         "kbench_suites": ("suite", Traversable),
         "kbench_dashboards": ("dashboard", Traversable),
     }
@@ -91,12 +79,12 @@ def _collect(loaded: object, name: str) -> list[Record]:
         if hook.name not in HOOKS:
             raise PluginError(f"has no such hook: {hook.name}{did_you_mean(hook.name, HOOKS)}")
         kind, type_ = HOOKS[hook.name]
-        records = hook.get_hookimpls()[0].function()
-        if not isinstance(records, list | tuple):
+        given = hook.get_hookimpls()[0].function()
+        if not isinstance(given, list | tuple):
             raise PluginError(
-                f"{hook.name} returned {type(records).__name__}, not a list of {type_.__name__}"
+                f"{hook.name} returned {type(given).__name__}, not a list of {type_.__name__}"
             )
-        collected += [(kind, check_name(hook.name, record, type_), record) for record in records]
+        collected += [(kind, check_name(hook.name, record, type_), record) for record in given]
     for (kind, name), n in Counter((kind, name) for kind, name, _ in collected).items():
         if n > 1:
             raise PluginError(f"gives a {kind} called {name!r} twice")
@@ -112,7 +100,7 @@ def check_name(hook: str, record: object, type_: type) -> str:
         if not str(name).isprintable():
             raise PluginError(f"{hook} gives the file {name!r}: its name cannot be printed")
         return PurePath(str(name)).stem if str(name).endswith(".toml") else str(name)
-    if isinstance(record, Metric):
+    if isinstance(record, records.Metric):
         _check_metric(hook, record)
     elif not isinstance(name, str) or not _NAME.fullmatch(name):
         raise PluginError(
@@ -126,7 +114,7 @@ def check_name(hook: str, record: object, type_: type) -> str:
                 f"{hook}: {field_name} of {name!r} must be a mapping of {keys}, "
                 f"got {type(names).__name__}"
             )
-    if isinstance(record, DatasetSource | FeatureMap | KernelSpec | Learner | Metric):
+    if hasattr(record, "depends"):
         try:
             read_declared(record)
         except PluginError as error:
@@ -150,7 +138,7 @@ def check_name(hook: str, record: object, type_: type) -> str:
     return name
 
 
-def _check_metric(hook: str, metric: Metric) -> None:
+def _check_metric(hook: str, metric: records.Metric) -> None:
     """Raise if a plugin's metric has a wrong or a taken name, or lacks what it must have."""
     name, definition = metric.name, metric.definition
     label, named = name if isinstance(name, str) else "", f" gives the name {name!r}: "
@@ -161,16 +149,16 @@ def _check_metric(hook: str, metric: Metric) -> None:
         f" gives a name of more than {_METRIC_NAME_CHARS} characters": (
             len(label) > _METRIC_NAME_CHARS
         ),
-        f"{named}kbench reports a number of that name itself": label in RESERVED,
+        f"{named}kbench reports a number of that name itself": label in records.RESERVED,
         f"{named}names that end in {_SD!r} are those of standard deviations": label.endswith(_SD),
-        f"{named}names that begin with {DEFAULT!r} are those of default candidates": (
-            label.startswith(DEFAULT)
+        f"{named}names that begin with {records.DEFAULT!r} are those of default candidates": (
+            label.startswith(records.DEFAULT)
         ),
     }
     allowed: dict[str, tuple[Any, ...]] = {
         "better": ("higher", "lower"),
-        "task": (*TASK_TYPES, None),
-        "needs": get_args(Needs),
+        "task": (*records.TASK_TYPES, None),
+        "needs": get_args(records.Needs),
     }
     for field_name, values in allowed.items():
         value, listed = getattr(metric, field_name), ", ".join(map(repr, values))

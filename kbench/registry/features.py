@@ -23,14 +23,8 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, get_args, get_origi
 
 from kbench.errors import FeatureError
 from kbench.messages import did_you_mean
+from kbench.registry import installed
 from kbench.registry.dependencies import find_folders
-from kbench.registry.installed import (
-    DISABLED,
-    HOST,
-    list_disabled,
-    name_and_version,
-    refuse_other_version,
-)
 
 GROUP = "kbench.features"
 FILE = "feature.toml"
@@ -218,17 +212,17 @@ def features() -> tuple[Feature, ...]:
 
     A feature whose metadata are wrong, or clash with those of an earlier one, has a reason.
     """
-    return find_features(tuple(list_disabled()))
+    return find_features(tuple(installed.list_disabled()))
 
 
 @functools.cache
 def find_features(left_out: tuple[str, ...]) -> tuple[Feature, ...]:
     """Return the features, where some are disabled; read once in a process."""
     unique = {(entry.name, entry.value): entry for entry in entry_points(group=GROUP)}
-    named = functools.cache(name_and_version)
+    named = functools.cache(installed.name_and_version)
     features = [_describe(entry, left_out, *named(entry.dist)) for entry in unique.values()]
-    features.sort(key=lambda each: (each.distribution != HOST, each.name))
-    if not any(each.distribution == HOST for each in features):
+    features.sort(key=lambda each: (each.distribution != installed.HOST, each.name))
+    if not any(each.distribution == installed.HOST for each in features):
         raise FeatureError(
             "this installation of kbench has no features: it was made by an earlier version; "
             "repeat `pip install -e .` in its folder"
@@ -242,9 +236,9 @@ def _describe(
 ) -> Feature:
     made = Feature(entry.name, entry.module, distribution, version)
     if entry.name in left_out:
-        return replace(made, reason=f"disabled by {DISABLED}")
+        return replace(made, reason=f"disabled by {installed.DISABLED}")
     try:
-        refuse_other_version(distribution)
+        installed.refuse_other_version(distribution)
         return replace(made, metadata=read(_folder(entry.module) / FILE))
     except Exception as error:
         return replace(made, reason=" ".join(str(error).split()))

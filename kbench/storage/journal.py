@@ -22,16 +22,7 @@ from kbench.evaluation.timing import no_collection
 from kbench.machine import machine_id
 from kbench.records import Manifest
 from kbench.records.canonical import Json, JsonObject
-from kbench.storage.files import (
-    Holder,
-    open_descriptor,
-    read_holder,
-    remedy,
-    sync_folder,
-    try_lock,
-    write_file,
-    write_holder,
-)
+from kbench.storage import files
 
 _FORMAT = 2
 _CHECKSUM = ',"crc":"%08x"}'
@@ -115,7 +106,7 @@ class Journal:
         with _writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # opened again each time: a file that was removed must not get lines
-            with open_descriptor(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
+            with files.open_descriptor(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
                 fcntl.flock(fd, fcntl.LOCK_EX)
                 size = os.fstat(fd).st_size
                 if size and os.pread(fd, 1, size - 1) != b"\n":
@@ -127,7 +118,7 @@ class Journal:
                     )
                 os.fsync(fd)
             if not size:
-                sync_folder(self.path.parent)
+                files.sync_folder(self.path.parent)
 
     def read(self, *kinds: str) -> Iterator[JsonObject]:
         """Yield every intact line with its "kind", oldest first, up to the present end.
@@ -261,13 +252,13 @@ class Journal:
         """
         path = self._blob(address, name)
         with _writing(path):
-            write_file(path, data, mode=0o600)
+            files.write_file(path, data, mode=0o600)
 
     @contextlib.contextmanager
     def lock(
         self,
         name: str,
-        waiting: Callable[[Holder | None], None] | None = None,
+        waiting: Callable[[files.Holder | None], None] | None = None,
         *,
         shared: bool = False,
         poll: Callable[[], None] | None = None,
@@ -295,9 +286,9 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            reported: list[Holder | None] = []
-            while not try_lock(fd, shared):
-                holder = read_holder(fd)
+            reported: list[files.Holder | None] = []
+            while not files.try_lock(fd, shared):
+                holder = files.read_holder(fd)
                 if waiting is not None and reported != [holder]:
                     reported = [holder]
                     waiting(holder)
@@ -305,7 +296,7 @@ class Journal:
                     poll()
                 time.sleep(_POLL_S)
             with _writing(path):
-                write_holder(fd, shared)
+                files.write_holder(fd, shared)
             yield
         finally:
             # not deleted: another process may be waiting for this very file
@@ -333,7 +324,7 @@ def _writing(path: Path) -> Iterator[None]:
     except OSError as error:
         raise JournalError(
             f"{path} cannot be written: {error.strerror or error}. No stored result is lost; "
-            f"{remedy(error, 'KBENCH_STATE_DIR')} and run the same command again"
+            f"{files.remedy(error, 'KBENCH_STATE_DIR')} and run the same command again"
         ) from error
 
 

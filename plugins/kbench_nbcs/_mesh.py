@@ -12,14 +12,6 @@ from kbench.estimators import is_lazy, row_blocks
 from kbench.parameters import choice, integer, number
 from kbench_nbcs import _mesh_cells
 from kbench_nbcs._base import CoordinateMap, dense, index_type, random_frame
-from kbench_nbcs._mesh_cells import (
-    MAX_DIMENSION,
-    MIXER,
-    NO_KEY,
-    UNIT,
-    mesh_kernel,
-    rotated_mesh_kernel,
-)
 
 try:
     from kbench_nbcs import _mesh_compiled as kernels
@@ -61,7 +53,7 @@ def vertex_tables(meshes: list[np.ndarray]) -> tuple[np.ndarray, ...]:
         number = np.arange(len(keys))
         place = (keys >> np.uint64(63 - bits)).view(np.int64) - number
         place = np.maximum.accumulate(place) + number
-        slots = np.full(2**bits + len(keys) + 1, NO_KEY)
+        slots = np.full(2**bits + len(keys) + 1, _mesh_cells.NO_KEY)
         columns = np.zeros(len(slots), dtype=np.int32)
         slots[place], columns[place] = keys, n_vertices + number
         end = max(2**bits, int(place[-1]) + 1 if len(keys) else 0) + 1
@@ -93,9 +85,9 @@ def hash_cells(keys, salt, n_columns):
 
     The vertex at 0 has the key 0 in every mesh: without a salt, all meshes would share its column.
     """
-    keys = (keys + salt) * MIXER
+    keys = (keys + salt) * _mesh_cells.MIXER
     keys ^= keys >> np.uint64(32)
-    keys *= MIXER
+    keys *= _mesh_cells.MIXER
     columns = (keys >> np.uint64(1)) % np.uint64(n_columns)
     return columns.astype(np.intp), np.where(keys >> np.uint64(63), -1.0, 1.0)
 
@@ -278,7 +270,7 @@ class SimplicialMeshMap(CoordinateMap):
         data = np.empty(n * per_row, dtype=self.dtype)
         indices = np.empty(n * per_row, dtype=integer)
         indptr = np.zeros(n + 1, dtype=integer)
-        unit, stop, buffer = self.scale_ * UNIT, 0, None
+        unit, stop, buffer = self.scale_ * _mesh_cells.UNIT, 0, None
         for rows, part in self._chunks(X):
             n_part = part.shape[0]
             end = stop + n_part * per_row
@@ -330,7 +322,7 @@ class SimplicialMeshMap(CoordinateMap):
         slots, columns, begin, _ = self._tables
         ends = [*begin[1:], len(slots)]
         parts = [slice(*ends) for ends in zip(begin, ends, strict=True)]
-        taken = [slots[part] != NO_KEY for part in parts]
+        taken = [slots[part] != _mesh_cells.NO_KEY for part in parts]
         pairs = zip(parts, taken, strict=True)
         return [(slots[part][used], columns[part][used]) for part, used in pairs]
 
@@ -359,10 +351,10 @@ class SimplicialMeshMap(CoordinateMap):
         d = max(1, len(active))
         p = AUTO_DIMENSION if self.projection_dim == "auto" else self.projection_dim
         p = d if p is None else min(p, d)
-        if p > MAX_DIMENSION:
+        if p > _mesh_cells.MAX_DIMENSION:
             raise ValueError(
-                f"projection_dim must give meshes of at most {MAX_DIMENSION} dimensions, got "
-                f"{self.projection_dim!r} for {p}"
+                f"projection_dim must give meshes of at most {_mesh_cells.MAX_DIMENSION} "
+                f"dimensions, got {self.projection_dim!r} for {p}"
             )
         self.dimension_ = p
         self.pitch_ = self.pitch * np.sqrt(p)
@@ -477,7 +469,9 @@ def mesh_gram(fitted, X, Y):
     d, p, levels = max(1, X.shape[1]), fitted.dimension_, range(fitted.n_levels)
     if fitted.rotate:
         distance = euclidean_distances(X, Y) if X.shape[1] else np.zeros((len(X), len(Y)))
-        return np.mean([rotated_mesh_kernel(distance * 2.0**k, d, p) for k in levels], axis=0)
+        return np.mean(
+            [_mesh_cells.rotated_mesh_kernel(distance * 2.0**k, d, p) for k in levels], axis=0
+        )
     gram = np.zeros((len(X), len(Y)))
     # the axes of an unrotated mesh are columns: which, and of how many roots
     axes = fitted._frames[:, np.isfinite(fitted.unit_)].any(axis=2)
@@ -485,7 +479,7 @@ def mesh_gram(fitted, X, Y):
     for chosen, count in zip(axes, counts, strict=True):
         for row, x in enumerate(X[:, chosen]):
             for k in levels:
-                gram[row] += count * mesh_kernel((Y[:, chosen] - x) * 2.0**k, N_NODES)
+                gram[row] += count * _mesh_cells.mesh_kernel((Y[:, chosen] - x) * 2.0**k, N_NODES)
     return gram / (fitted.n_roots * fitted.n_levels)
 
 

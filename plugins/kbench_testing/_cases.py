@@ -24,16 +24,9 @@ from kbench_testing import (
     _learners,
     _metrics,
     _predictions,
+    _subject,
 )
-from kbench_testing._subject import (
-    ConformanceWarning,
-    Named,
-    Nonconforming,
-    Subject,
-    find,
-    find_features,
-    named_error,
-)
+from kbench_testing._subject import Named, Subject
 
 _AGAIN_S = 1.0
 
@@ -171,8 +164,8 @@ def components(
         There is no such plugin or feature.
     """
     everything = importable(list_plugins())
-    subjects = [Subject("feature", each.name, each) for each in find_features(plugin)]
-    for plugin_ in find(plugin, everything, optional=bool(subjects)):
+    subjects = [Subject("feature", each.name, each) for each in _subject.find_features(plugin)]
+    for plugin_ in _subject.find(plugin, everything, optional=bool(subjects)):
         # one that is not installed is checked beside those that are
         registry = build(everything if plugin_ in everything else [*everything, plugin_])
         identity = (plugin_.name, plugin_.load)
@@ -307,11 +300,11 @@ def _result(subject: Subject, check: Check) -> CheckResult:
             check(subject)
         except unittest.SkipTest as error:
             return result("skipped", str(error))
-        except (Nonconforming, KbenchError) as error:
+        except (_subject.Nonconforming, KbenchError) as error:
             return result("failed", str(error))
         except (Exception, SystemExit) as error:
             last = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{Path(last.filename).name}, line {last.lineno}"
-            return result("failed", f"raised {named_error(error)} ({place})")
-    missing = [str(w.message) for w in caught if w.category is ConformanceWarning]
+            return result("failed", f"raised {_subject.named_error(error)} ({place})")
+    missing = [str(w.message) for w in caught if w.category is _subject.ConformanceWarning]
     return result("warned", "; ".join(missing)) if missing else result("passed")

@@ -6,19 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from kbench.features import (
-    CORE_COMMANDS,
-    DEADLINE_S,
-    DISABLED,
-    Feature,
-    Journal,
-    KbenchError,
-    build_command,
-    features,
-    import_hooks,
-    list_plugins,
-    machine_id,
-)
+from kbench import features
 from kbench.messages import did_you_mean
 from kbench_testing._subject import NOT_INSTALLED, Subject
 
@@ -32,7 +20,10 @@ RUN_S = 120.0
 def check_metadata(subject: Subject) -> None:
     """The metadata are right, and no name in them is taken."""
     subject.fail_if(subject.record.reason, f"is left out: {subject.record.reason}")
-    names = {*CORE_COMMANDS, *(name for each in features() for name in each.metadata.commands)}
+    names = {
+        *features.CORE_COMMANDS,
+        *(name for each in features.features() for name in each.metadata.commands),
+    }
     names |= subject.record.metadata.commands.keys()
     for name, option in subject.record.metadata.options.items():
         for command in option.commands:
@@ -45,18 +36,18 @@ def check_metadata(subject: Subject) -> None:
 
 def check_hooks(subject: Subject) -> None:
     """The feature implements the hooks that its metadata name, and no others."""
-    with subject.failing(kind=KbenchError):
-        import_hooks(subject.record)
+    with subject.failing(kind=features.KbenchError):
+        features.import_hooks(subject.record)
 
 
 def check_targets(subject: Subject) -> None:
     """Commands and functions can be imported and have parameters that commands may have."""
-    feature: Feature = subject.record
+    feature: features.Feature = subject.record
     for name, command in feature.metadata.commands.items():
         if not command.target:
             continue
         with subject.failing(f"the command {name!r} cannot be used: {{error}}"):
-            build_command(name, feature.load(command.target))
+            features.build_command(name, feature.load(command.target))
     for name, target in {**feature.metadata.functions, **feature.metadata.completions}.items():
         with subject.failing(f"{name!r} cannot be used: {{error}}"):
             if not callable(feature.load(target)):
@@ -66,7 +57,7 @@ def check_targets(subject: Subject) -> None:
 def check_package(subject: Subject) -> None:
     """No plugin is in the same top-level package: importing the plugin would run the feature."""
     package = subject.record.module.partition(".")[0]
-    for plugin in list_plugins():
+    for plugin in features.list_plugins():
         subject.fail_if(
             plugin.module.partition(".")[0] == package,
             f"and the plugin {plugin.name!r} are both in the package {package!r}: tasks "
@@ -79,7 +70,9 @@ def check_run(subject: Subject) -> None:
     """A run with the feature ends in time, does not leave it out, and loses no result."""
     if subject.record.distribution == NOT_INSTALLED:
         raise subject.skip("is not installed; `pip install -e .` in its folder, and check it again")
-    disabled = [each.name for each in features() if each.name not in (subject.name, "costs")]
+    disabled = [
+        each.name for each in features.features() if each.name not in (subject.name, "costs")
+    ]
     command = [sys.executable, "-m", "kbench.cli", *RUN, "--quiet"]
     with tempfile.TemporaryDirectory(prefix="kbench-check-") as name:
         state = Path(name) / "state"
@@ -87,7 +80,7 @@ def check_run(subject: Subject) -> None:
             **os.environ,
             "KBENCH_STATE_DIR": str(state),
             "KBENCH_CACHE_DIR": str(Path(name) / "cache"),
-            DISABLED: ",".join(disabled),
+            features.DISABLED: ",".join(disabled),
         }
         try:
             done = subprocess.run(
@@ -102,9 +95,11 @@ def check_run(subject: Subject) -> None:
         except subprocess.TimeoutExpired as error:
             raise subject.fail(
                 f"a run of one task did not end within {RUN_S:g} s; notifications may take "
-                f"{DEADLINE_S:g} s after the last task, and other hooks none"
+                f"{features.DEADLINE_S:g} s after the last task, and other hooks none"
             ) from error
-        n_results = len(list(Journal(state / machine_id() / "journal.jsonl").read("result")))
+        n_results = len(
+            list(features.Journal(state / features.machine_id() / "journal.jsonl").read("result"))
+        )
     if left_out := [line for line in done.stderr.splitlines() if f"{subject.name!r}" in line]:
         raise subject.fail(f"is left out of a run: {left_out[0]}")
     if done.returncode:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,16 +36,10 @@ def check(
     checked = components(plugin)
     plugins = [subject for subject in checked if subject.kind == "plugin"]
     if plugins and all(subject.record for subject in plugins):
-        raise PluginError(
-            "\n".join(
-                f"plugin {subject.name!r} is left out: {subject.record}" for subject in plugins
-            )
-        )
+        reasons = (f"plugin {subject.name!r} is left out: {subject.record}" for subject in plugins)
+        raise PluginError("\n".join(reasons))
     results = []
-    by_component = itertools.groupby(
-        run(checked, slow=not quick), key=lambda result: str(result.component)
-    )
-    for component, group in by_component:
+    for component, group in groupby(run(checked, slow=not quick), lambda r: str(r.component)):
         done = list(group)
         results += done
         if not as_json:

@@ -591,7 +591,7 @@ def test_a_crash_while_writing_leaves_nothing_to_be_found(cache, monkeypatch):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(_cache, "rename_folder", crash)
+        patch.setattr(_cache.files, "rename_folder", crash)
         with pytest.raises(KeyboardInterrupt):
             cache.store(data())
     assert cache.entries() == []

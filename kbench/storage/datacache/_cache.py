@@ -38,35 +38,9 @@ from kbench.errors import DatasetError
 from kbench.parameters import list_files
 from kbench.records import Dataset, DatasetFacts, Inputs, Manifest, Ref
 from kbench.records.canonical import Json
-from kbench.storage.datacache._entry import (
-    FORMAT,
-    NAMES,
-    DamagedError,
-    Meta,
-    check_entry,
-    is_checksum,
-    read,
-    read_inputs,
-    read_meta,
-    stamp,
-    stat_values,
-    sweep,
-    temporary,
-    write,
-)
+from kbench.storage import files
+from kbench.storage.datacache import _entry
 from kbench.storage.datacache._form import check_dataset
-from kbench.storage.files import (
-    file_digest,
-    make_folder,
-    may_lie,
-    read_file,
-    read_state,
-    remedy,
-    rename_folder,
-    share,
-    sync_folder,
-    write_file,
-)
 
 _RECORD_BYTES = 1 << 26
 
@@ -95,8 +69,12 @@ def unsure_files(params: Params) -> dict[str, str]:
     """Return the digests of files of an origin that may change although their state does not."""
     named = [params.get(name) for name in FILE_PARAMETERS]
     paths = [Path(path).expanduser().absolute() for path in named if isinstance(path, str)]
-    files = [(file, read_state(file)) for path in paths for file in list_files(path)]
-    return {str(file): file_digest(file) or "" for file, state in files if state and may_lie(state)}
+    states = [(file, files.read_state(file)) for path in paths for file in list_files(path)]
+    return {
+        str(file): files.file_digest(file) or ""
+        for file, state in states
+        if state and files.may_lie(state)
+    }
 
 
 def plain(value: object) -> Json:
@@ -115,12 +93,11 @@ def plain(value: object) -> Json:
 def _file_state(path: Path) -> list[str | int]:
     """Return the state of a file, or of all files of a folder or a pattern."""
     path = path.expanduser().absolute()
-    files = list_files(path)
     state: list[str | int] = [str(path)]
-    for file in files:
+    for file in list_files(path):
         name = [] if file == path else [str(file)]
         with contextlib.suppress(OSError):
-            state += [*name, *stat_values(file.stat())]
+            state += [*name, *_entry.stat_values(file.stat())]
     return state
 
 
@@ -188,18 +165,18 @@ class DataCache:
         final = self.root / checksum
         with self._writing(dataset.name):
             if final.exists() or final.is_symlink():
-                with contextlib.suppress(DamagedError):
+                with contextlib.suppress(_entry.DamagedError):
                     self._check(checksum, thorough=True)
                     return checksum
             with self.temporary() as folder:
-                write(folder, dataset)
+                _entry.write(folder, dataset)
                 for path in (*folder.iterdir(), folder):
-                    share(path, self.root)
+                    files.share(path, self.root)
                 # a copy that another process stored meanwhile has the same content
                 with contextlib.suppress(FileExistsError):
-                    rename_folder(folder, final)
-            sync_folder(self.root)
-        stamp(self.root, checksum)
+                    files.rename_folder(folder, final)
+            files.sync_folder(self.root)
+        _entry.stamp(self.root, checksum)
         return checksum
 
     def load(self, checksum: str, kinds: Sequence[str] = ()) -> Dataset:
@@ -212,7 +189,7 @@ class DataCache:
         A damaged entry is moved aside, so that `lookup` does not find it and the
         caller fetches it again.
         """
-        dataset = read(self.root / checksum, self._check(checksum))
+        dataset = _entry.read(self.root / checksum, self._check(checksum))
         return replace(dataset, feature_kinds=tuple(kinds)) if kinds else dataset
 
     def load_for(self, facts: DatasetFacts) -> Dataset:
@@ -229,21 +206,21 @@ class DataCache:
         """Read a dataset without its labels, whose file is not opened; see `load`."""
         meta = self._check(checksum)
         return Inputs(
-            read_inputs(self.root / checksum, meta),
+            _entry.read_inputs(self.root / checksum, meta),
             checksum,
             tuple(kinds) or tuple(meta["feature_kinds"]),
             meta["pairwise"],
             meta["task"],
         )
 
-    def _check(self, checksum: str, thorough: bool = False) -> Meta:
+    def _check(self, checksum: str, thorough: bool = False) -> _entry.Meta:
         """Return the description of an intact entry; a damaged one is moved aside."""
         try:
-            return check_entry(self.root, checksum, thorough)
-        except DamagedError:
+            return _entry.check_entry(self.root, checksum, thorough)
+        except _entry.DamagedError:
             aside = self.root / "damaged"
             with contextlib.suppress(OSError):
-                make_folder(aside, self.root)
+                files.make_folder(aside, self.root)
                 (self.root / checksum).rename(aside / f"{checksum}-{secrets.token_hex(4)}")
             raise
 
@@ -252,7 +229,7 @@ class DataCache:
 
         Raises DatasetError if there is none or its description is damaged.
         """
-        return DatasetFacts.from_json(read_meta(self.root, checksum))
+        return DatasetFacts.from_json(_entry.read_meta(self.root, checksum))
 
     @contextlib.contextmanager
     def scratch(self, name: str) -> Iterator[_ScratchFolder]:
@@ -269,8 +246,8 @@ class DataCache:
     def temporary(self) -> Iterator[Path]:
         """Make a folder that is removed at the end; those of killed processes are removed too."""
         self.root.mkdir(parents=True, exist_ok=True)
-        sweep(self.root)
-        with temporary(self.root) as folder:
+        _entry.sweep(self.root)
+        with _entry.temporary(self.root) as folder:
             yield folder
 
     # -- the manifest
@@ -301,14 +278,15 @@ class DataCache:
         data which another source may give as well.
         """
         try:
-            record = json.loads(read_file(self.origin(source, params, code), _RECORD_BYTES))
+            record = json.loads(files.read_file(self.origin(source, params, code), _RECORD_BYTES))
             if any(
-                (file_digest(name) or "") != sha for name, sha in record.get("unsure", {}).items()
+                (files.file_digest(name) or "") != sha
+                for name, sha in record.get("unsure", {}).items()
             ):
                 return None
             if is_valid and not is_valid(Manifest.from_json(record["manifest"])):
                 return None
-            facts = read_meta(self.root, record["checksum"])
+            facts = _entry.read_meta(self.root, record["checksum"])
             return DatasetFacts.from_json({**facts, **record["summary"]})
         except (OSError, ValueError, KeyError, TypeError, RecursionError, DatasetError):
             return None
@@ -317,9 +295,9 @@ class DataCache:
         """Add its manifest to the origin of a dataset, if it was stored."""
         origin = self.origin(source, params, code)
         with contextlib.suppress(OSError, ValueError):
-            record = json.loads(read_file(origin, _RECORD_BYTES))
+            record = json.loads(files.read_file(origin, _RECORD_BYTES))
             content = json.dumps({**record, "manifest": manifest.to_json()}, indent=1)
-            write_file(origin, content.encode("utf-8"), like=self.root)
+            files.write_file(origin, content.encode("utf-8"), like=self.root)
 
     def origin(self, source: str, params: Params, code: str) -> Path:
         """Return the manifest's file for an origin, of which parameters may name files.
@@ -329,7 +307,7 @@ class DataCache:
         back, which changes the other. So does each file of a folder or a pattern. The manifest's
         file is another one once such a file has changed.
         """
-        key = {"source": source, "params": plain(params), "code": code, "format": FORMAT}
+        key = {"source": source, "params": plain(params), "code": code, "format": _entry.FORMAT}
         key["files"] = {
             name: _file_state(Path(path))
             for name in FILE_PARAMETERS
@@ -351,7 +329,8 @@ class DataCache:
         fields = {name: getattr(dataset, name) for name in names}
         fields["version"] = str(dataset.version)
         stored = self.describe(checksum)
-        for field in NAMES:  # the content is the same, whatever columns and classes are called
+        # the content is the same, whatever columns and classes are called
+        for field in _entry.NAMES:
             if tuple(getattr(dataset, field)) != getattr(stored, field):
                 fields[field] = list(map(str, getattr(dataset, field)))
         self.remember(source, params, code, checksum, origin, **fields)
@@ -379,8 +358,8 @@ class DataCache:
         }
         content = json.dumps(record, indent=1)
         with self._writing(own.get("name", source)):
-            make_folder(origin.parent, self.root)
-            write_file(origin, content.encode("utf-8"), like=self.root)
+            files.make_folder(origin.parent, self.root)
+            files.write_file(origin, content.encode("utf-8"), like=self.root)
 
     # -- housekeeping
 
@@ -422,7 +401,7 @@ class DataCache:
 
     def _checksums(self) -> list[str]:
         try:
-            return sorted(p.name for p in self.root.iterdir() if is_checksum(p.name))
+            return sorted(p.name for p in self.root.iterdir() if _entry.is_checksum(p.name))
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -446,5 +425,5 @@ class DataCache:
             error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return DatasetError(
             f"dataset {name!r} cannot be written to the cache {self.root}: "
-            f"{error.strerror or error}; {remedy(error, 'KBENCH_CACHE_DIR')}"
+            f"{error.strerror or error}; {files.remedy(error, 'KBENCH_CACHE_DIR')}"
         )

@@ -21,17 +21,8 @@ import numpy as np
 from kbench.errors import DatasetError
 from kbench.records import Dataset, Split
 from kbench.records.canonical import Json, JsonObject
+from kbench.storage import files
 from kbench.storage.datacache._form import Matrix, duplicate_fraction, missing_by_attribute
-from kbench.storage.files import (
-    PARSING,
-    make_folder,
-    make_temporary_name,
-    open_descriptor,
-    read_file,
-    sync_folder,
-    try_lock,
-    write_file,
-)
 
 PREFIX = ".tmp-"
 
@@ -48,12 +39,12 @@ def temporary(root: Path) -> Iterator[Path]:
 
     It is locked, so that `sweep` of another process leaves it alone.
     """
-    folder = make_temporary_name(root)
+    folder = files.make_temporary_name(root)
     folder.mkdir()
     try:
-        with open_descriptor(folder) as handle:
+        with files.open_descriptor(folder) as handle:
             with contextlib.suppress(OSError):  # some file systems have no locks
-                try_lock(handle, shared=False)
+                files.try_lock(handle, shared=False)
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -69,8 +60,8 @@ def sweep(root: Path) -> None:
 
 
 def _is_abandoned(folder: Path) -> bool:
-    with open_descriptor(folder) as handle:
-        return try_lock(handle, shared=False)
+    with files.open_descriptor(folder) as handle:
+        return files.try_lock(handle, shared=False)
 
 
 def scratch_file(array: np.ndarray, root: Path) -> Path | None:
@@ -132,7 +123,7 @@ NAMES = ("feature_names", "feature_kinds", "target_names")
 
 def write(folder: Path, dataset: Dataset) -> None:
     """Write the files of an entry into an empty folder, flushed to disk."""
-    files = {}
+    stored = {}
     for name, array in _arrays(dataset).items():
         path = folder / f"{name}.npy"
         written = scratch_file(array, folder.parent)
@@ -143,7 +134,7 @@ def write(folder: Path, dataset: Dataset) -> None:
             written.rename(path)
             with path.open("rb+") as out:
                 os.fsync(out.fileno())
-        files[path.name] = {"size": path.stat().st_size, "sha256": digest(path)}
+        stored[path.name] = {"size": path.stat().st_size, "sha256": digest(path)}
     missing = missing_by_attribute(dataset)
     n_samples, n_features = dataset.X.shape
     meta: JsonObject = {
@@ -161,13 +152,13 @@ def write(folder: Path, dataset: Dataset) -> None:
         "missing": missing,
         "duplicate_fraction": duplicate_fraction(dataset.X),
         "n_splits": len(dataset.splits),
-        "n_bytes": sum(file["size"] for file in files.values()),
-        "files": files,
+        "n_bytes": sum(file["size"] for file in stored.values()),
+        "files": stored,
     }
     meta["sha256"] = _meta_digest(meta)
     with _open_flushed(folder / "meta.json") as out:
         out.write(json.dumps(meta).encode("utf-8"))
-    sync_folder(folder)
+    files.sync_folder(folder)
 
 
 def _arrays(dataset: Dataset) -> dict[str, np.ndarray]:
@@ -208,7 +199,7 @@ def read_meta(root: Path, checksum: str) -> Meta:
     try:
         if file.parent.is_symlink():
             raise DamagedError(f"dataset {checksum} in the cache {root} is a symbolic link")
-        meta = json.loads(read_file(file, META_BYTES))
+        meta = json.loads(files.read_file(file, META_BYTES))
         expected = meta.pop("sha256")
         intact = (
             meta["format"] == FORMAT
@@ -274,7 +265,7 @@ def _meta_digest(meta: Meta) -> str:
 
 def _array(path: Path) -> np.ndarray:
     mapped = path.stat().st_size >= MAP_FROM
-    with PARSING:
+    with files.PARSING:
         loaded = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     array: np.ndarray = loaded.view(np.ndarray)  # np.memmap's class would spread to results
     array.flags.writeable = False
@@ -326,16 +317,16 @@ def stamp(root: Path, checksum: str, state: Mapping[str, list[int]] | None = Non
     """Record that all bytes of an entry were read or written just now."""
     with contextlib.suppress(OSError, DatasetError):  # a read-only cache works too
         if state is None:
-            files = read_meta(root, checksum)["files"]
-            state = {file: stat_values((root / checksum / file).lstat()) for file in files}
+            names = read_meta(root, checksum)["files"]
+            state = {name: stat_values((root / checksum / name).lstat()) for name in names}
         noted = json.dumps({"time": time.time(), "files": state})
-        make_folder(root / "verified", root)
-        write_file(root / "verified" / f"{checksum}.json", noted.encode("utf-8"), like=root)
+        files.make_folder(root / "verified", root)
+        files.write_file(root / "verified" / f"{checksum}.json", noted.encode("utf-8"), like=root)
 
 
 def _is_trusted(root: Path, checksum: str, state: Mapping[str, list[int]]) -> bool:
     try:
-        noted = json.loads(read_file(root / "verified" / f"{checksum}.json", _NOTE_BYTES))
+        noted = json.loads(files.read_file(root / "verified" / f"{checksum}.json", _NOTE_BYTES))
         return bool(noted["files"] == state and 0 <= time.time() - noted["time"] < TRUST_S)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False
