@@ -3,8 +3,6 @@
 If nothing fits, the shells complete names of files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Iterable
@@ -57,7 +55,7 @@ def datasets(ctx: typer.Context, incomplete: str) -> list[str]:
     return _beginning(incomplete, sorted(names))
 
 
-def components(kind: Kind) -> Complete:
+def components(kind: "Kind") -> Complete:
     """Return the function that completes names of components of a kind."""
     return lambda incomplete: _beginning(incomplete, _load_registry().all(kind))
 
@@ -74,7 +72,7 @@ def complete_from(names: Iterable[str]) -> Complete:
     return lambda incomplete: _beginning(incomplete, names)
 
 
-def _load_registry() -> Registry:
+def _load_registry() -> "Registry":
     from kbench.execution.plugins import load_registry
 
     return load_registry()

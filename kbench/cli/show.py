@@ -182,7 +182,11 @@ def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[st
         commands.append((f"{repeat} --retry-failed", "compute failed tasks again"))
     if by_memory:
         needed = max(_sufficient_mib(cell, limit) for cell in by_memory)
-        higher = shlex.join(["kbench", "suite", *_drop_option("--memory-limit", again)])
+        words = list(again)
+        if "--memory-limit" in words:
+            place = words.index("--memory-limit")
+            del words[place : place + 2]
+        higher = shlex.join(["kbench", "suite", *words])
         command = f"{higher} --memory-limit {needed}"
         total = machine.memory_mib()
         too_much = (
@@ -204,15 +208,6 @@ def _sufficient_mib(cell: PlannedCell, limit_mib: float) -> int:
         needed = max(cost.memory_mib.high, 1.05 * cost.memory_mib.value)
         needed *= 1.5 if cost.is_least else 1.0
     return 1024 * math.ceil(needed / 1024)
-
-
-def _drop_option(option: str, words: Sequence[str]) -> list[str]:
-    """Return the words of a command without an option and its value."""
-    rest = list(words)
-    while option in rest:
-        place = rest.index(option)
-        del rest[place : place + 2]
-    return rest
 
 
 def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:

@@ -1,12 +1,10 @@
 """Cells and tasks, their costs, their results, and what features add to these."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, get_args
 
 from kbench.messages import format_memory, format_seconds, plural
 from kbench.records._suite import Limits, Protocol, Ref
@@ -14,31 +12,22 @@ from kbench.records.canonical import AsJson
 
 _Record = TypeVar("_Record")
 
-# Statuses of tasks and cells. Of a cell, unfinished and not_run say that the run ended before its
-# last or its first task; skipped, that it would exceed a limit; unavailable, that it has no data.
+# Statuses of tasks and cells, the worst first. Of a cell, unfinished and not_run say that the run
+# ended before its last or its first task; skipped, that it would exceed a limit; unavailable, that
+# it has no data.
 Status = Literal[
-    "ok",
-    "error",
-    "timed_out",
-    "out_of_memory",
     "crashed",
+    "out_of_memory",
+    "timed_out",
+    "error",
     "unavailable",
     "skipped",
     "unfinished",
     "not_run",
+    "ok",
 ]
 
-WORST_FIRST: tuple[Status, ...] = (
-    "crashed",
-    "out_of_memory",
-    "timed_out",
-    "error",
-    "unavailable",
-    "skipped",
-    "unfinished",
-    "not_run",
-    "ok",
-)
+WORST_FIRST: tuple[Status, ...] = get_args(Status)
 
 # Statuses of a split after which the other splits of its cell are skipped.
 STOPPING: tuple[Status, ...] = ("timed_out", "out_of_memory", "crashed")
@@ -67,6 +56,51 @@ class Cell:
     def name(self) -> str:
         """The name for people: ``map + learner on dataset``."""
         return f"{self.feature_map.label} + {self.learner.label} on {self.dataset.label}"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A predicted number, and an interval that should have it in nine cases of ten."""
+
+    value: float
+    low: float
+    high: float
+
+    def map(self, function: Callable[[float], float]) -> Self:
+        """Return the estimate of an increasing function of the number."""
+        return type(self)(*map(function, (self.value, self.low, self.high)))
+
+    def as_seconds(self) -> str:
+        """Write it as a time with the ends of its interval.
+
+        >>> Estimate(41.3, 30.2, 55.9).as_seconds()
+        '41 s (30 s to 56 s)'
+        """
+        value, low, high = map(format_seconds, (self.value, self.low, self.high))
+        return f"{value} ({low} to {high})"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Predicted cost of one task of a cell: its peak memory, in units of 2**20 bytes, and time.
+
+    `seconds` is the CPU time on this machine, which is the wall clock of one thread on an idle
+    machine; None if no trial ended in time. With `is_least`, a trial has hit the limit of memory:
+    the task needs at least `memory_mib`.
+    """
+
+    memory_mib: Estimate
+    seconds: Estimate | None = None
+    is_least: bool = False
+
+    def __str__(self) -> str:
+        """Write the CPU time, if there is one, and the memory."""
+        times = [f"{format_seconds(self.seconds.value)} of CPU time"] if self.seconds else []
+        return " and ".join([*times, format_memory(self.memory_mib.value)])
+
+    def exceeds(self, limit_mib: float) -> bool:
+        """Whether the memory is larger than a limit in nine cases of ten."""
+        return self.is_least or self.memory_mib.low > limit_mib
 
 
 @dataclass(frozen=True)
@@ -164,28 +198,6 @@ class Details(AsJson):
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A predicted number, and an interval that should have it in nine cases of ten."""
-
-    value: float
-    low: float
-    high: float
-
-    def map(self, function: Callable[[float], float]) -> Estimate:
-        """Return the estimate of an increasing function of the number."""
-        return Estimate(*map(function, (self.value, self.low, self.high)))
-
-    def as_seconds(self) -> str:
-        """Write it as a time with the ends of its interval.
-
-        >>> Estimate(41.3, 30.2, 55.9).as_seconds()
-        '41 s (30 s to 56 s)'
-        """
-        value, low, high = map(format_seconds, (self.value, self.low, self.high))
-        return f"{value} ({low} to {high})"
-
-
-@dataclass(frozen=True)
 class Trial(AsJson):
     """A task on a sample of the training rows of its split: `n_rows` of them.
 
@@ -199,29 +211,6 @@ class Trial(AsJson):
     seconds: float
     memory_mib: float
     n_threads: int = 1
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Predicted cost of one task of a cell: its peak memory, in units of 2**20 bytes, and time.
-
-    `seconds` is the CPU time on this machine, which is the wall clock of one thread on an idle
-    machine; None if no trial ended in time. With `is_least`, a trial has hit the limit of memory:
-    the task needs at least `memory_mib`.
-    """
-
-    memory_mib: Estimate
-    seconds: Estimate | None = None
-    is_least: bool = False
-
-    def __str__(self) -> str:
-        """Write the CPU time, if there is one, and the memory."""
-        times = [f"{format_seconds(self.seconds.value)} of CPU time"] if self.seconds else []
-        return " and ".join([*times, format_memory(self.memory_mib.value)])
-
-    def exceeds(self, limit_mib: float) -> bool:
-        """Whether the memory is larger than a limit in nine cases of ten."""
-        return self.is_least or self.memory_mib.low > limit_mib
 
 
 @dataclass(frozen=True)
@@ -315,7 +304,7 @@ class Result:
         """Return a metric of predictions for each seed of the map."""
         return self.details.by_seed.get(name) or [self.metrics.get(name)]
 
-    def with_metric(self, name: str, value: float) -> Result:
+    def with_metric(self, name: str, value: float) -> Self:
         """Return the result with one more metric."""
         return replace(self, metrics={**self.metrics, name: value})
 
@@ -329,7 +318,7 @@ class Result:
         }
 
     @classmethod
-    def from_json(cls, line: Mapping[str, object]) -> Result:
+    def from_json(cls, line: Mapping[str, object]) -> Self:
         """Read what `to_json` returned, also in another version; ignore unknown fields.
 
         Raises ValueError if a field is missing, or is not of its type.

@@ -1,7 +1,5 @@
 """What features show on pages and in figures: sections, answers, and who draws them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -202,7 +200,7 @@ def _ask(hook: str, **context: object) -> object:
     return answer
 
 
-def environment_of_pages(package: str = __package__, is_sandbox: bool = False) -> Environment:
+def environment_of_pages(package: str = __package__, is_sandbox: bool = False) -> "Environment":
     """Return the environment of the templates of a package and of the core.
 
     In the sandbox, which doubles the time, templates of plugins reach no code through the page.

@@ -1,7 +1,5 @@
 """The checks of each kind of component, and their results."""
 
-from __future__ import annotations
-
 import traceback
 import unittest
 import warnings
@@ -191,7 +189,7 @@ def _tasks(kind: str, record: Any) -> Iterable[TaskType | None]:
 
 def parametrize_with_checks(
     plugin: Named, params: Mapping[str, Mapping[str, object]] | None = None, slow: bool = True
-) -> pytest.MarkDecorator:
+) -> "pytest.MarkDecorator":
     """Make one pytest case of each component of a plugin and each check.
 
     Parameters

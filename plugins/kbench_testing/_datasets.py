@@ -16,8 +16,7 @@ def check_is_dataset(subject: Subject) -> None:
 
 def _load(subject: Subject) -> Dataset:
     data = subject.load()
-    if not isinstance(data, Dataset):
-        raise subject.skip("no Dataset: see check_is_dataset")
+    subject.skip_if(not isinstance(data, Dataset), "no Dataset: see check_is_dataset")
     return data
 
 

@@ -1,7 +1,5 @@
 """`kbench plugin check` and `kbench plugin new`: for authors of plugins."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from itertools import groupby
@@ -58,7 +56,7 @@ def check(
     raise typer.Exit(1 if counts["failed"] else 0)
 
 
-def _show(component: str, results: list[CheckResult]) -> None:
+def _show(component: str, results: "list[CheckResult]") -> None:
     """Print the line of one component, and the messages of its checks below it."""
     counts = Counter(result.status for result in results)
     worst = next((status for status in ("failed", "warned") if counts[status]), "passed")
