@@ -4,8 +4,6 @@ Imported on first use of ``kbench.run_suite``, ``kbench.load_results`` or
 ``kbench.evaluate``; ``import kbench`` itself stays light.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import warnings
@@ -219,7 +217,7 @@ def evaluate(
     *,
     protocol: Protocol | None = None,
     n_splits: int | None = None,
-) -> pandas.DataFrame:
+) -> "pandas.DataFrame":
     """Evaluate one feature map with one learner on one dataset, in this process.
 
     The protocol, the search and the metrics are those of a suite. Nothing is stored, no

@@ -1,14 +1,12 @@
 """`Results`: the cells of a suite, as `run_suite` and `load_results` return them."""
 
-from __future__ import annotations
-
 import html
 import warnings
 from collections.abc import Sequence
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from kbench.api.inputs import Names, names_in, read_imported, read_suite_or_empty
 from kbench.errors import FeatureError, SuiteError
@@ -44,7 +42,7 @@ _IMPORTED = (
 class Plot:
     """A figure of results, which notebooks show."""
 
-    def __init__(self, results: Results, kind: str, methods: Names, datasets: Names) -> None:
+    def __init__(self, results: "Results", kind: str, methods: Names, datasets: Names) -> None:
         self._drawn = results.content(methods, datasets)
         self._kind = kind
         self.svg = self._render("svg").decode()
@@ -103,7 +101,7 @@ class Results:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def to_frame(self) -> pandas.DataFrame:
+    def to_frame(self) -> "pandas.DataFrame":
         """Return one line per cell, with the columns of ``kbench results``.
 
         ``attrs`` holds ``suite``, ``store``, ``experiment`` and ``problem``.
@@ -120,7 +118,7 @@ class Results:
         return frame
 
     @property
-    def imported(self) -> pandas.DataFrame:
+    def imported(self) -> "pandas.DataFrame":
         """Imported results of the suite: those of the bundles that you have added.
 
         One row for each cell, author and CPU, without times, which depend on the machine.
@@ -226,12 +224,12 @@ class Results:
 
     def compare(
         self,
-        other: Results,
+        other: Self,
         *,
         alpha: float = 0.05,
         time_factor: float = 2.0,
         time_noise: float = 0.1,
-    ) -> pandas.DataFrame:
+    ) -> "pandas.DataFrame":
         """Compare cell by cell with newer results, as ``kbench compare`` does.
 
         Parameters

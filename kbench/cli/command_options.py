@@ -1,7 +1,5 @@
 """Options of commands: those that several share, and those that features add."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -108,7 +106,7 @@ def options_from(function: str, own: Sequence[str] = ()) -> Callable[[Callable[.
 
 
 @cache
-def _read_docs(function: str) -> dict[str, DocstringParam]:
+def _read_docs(function: str) -> "dict[str, DocstringParam]":
     """Return what a docstring says of parameters, read without importing the function."""
     from docstring_parser import parse
 
@@ -124,7 +122,7 @@ def _read_docs(function: str) -> dict[str, DocstringParam]:
 
 
 def _make_option(
-    parameter: inspect.Parameter, docs: Mapping[str, DocstringParam]
+    parameter: inspect.Parameter, docs: "Mapping[str, DocstringParam]"
 ) -> inspect.Parameter:
     """Return a parameter as an option, or an argument if it is required, if it is in `docs`.
 

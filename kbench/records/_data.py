@@ -142,8 +142,7 @@ class Dataset:
         n_features = self.X.shape[1] if len(self.X.shape) == 2 else 0
         declared: str = self.task
         task = declared or _infer_task(self.y)
-        is_labels = task == "classification" and len(self.y)
-        n_classes = int(self.y.max()) + 1 if is_labels else 0
+        n_classes = int(self.y.max()) + 1 if task == "classification" and len(self.y) else 0
 
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)

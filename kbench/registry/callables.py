@@ -3,8 +3,6 @@
 They are objects, ``"module:name"``, or references to the code of third-party plugins.
 """
 
-from __future__ import annotations
-
 import copyreg
 import dataclasses
 import functools
@@ -41,8 +39,8 @@ class Reference:
     field: str
     target: str
     summary: str | None
-    identity: Identity
-    ask: Callable[[Reference, str, Any], Any] = dataclasses.field(compare=False, repr=False)
+    identity: "Identity"
+    ask: Callable[["Reference", str, Any], Any] = dataclasses.field(compare=False, repr=False)
 
     def call(self, function: str, argument: object = None) -> Any:
         """Return ``function(callable, argument)``, computed in a sandboxed process.

@@ -162,8 +162,7 @@ def _check_metric(hook: str, metric: records.Metric) -> None:
     }
     for field_name, values in allowed.items():
         value, listed = getattr(metric, field_name), ", ".join(map(repr, values))
-        reason = f": {field_name} of {name!r} must be {listed}, got {value!r}"
-        wrong[reason] = value not in values
+        wrong[f": {field_name} of {name!r} must be {listed}, got {value!r}"] = value not in values
     wrong |= {
         f": the metric {name!r} has no function": metric.function is None,
         f": definition of {name!r} must be a string of one line": (

@@ -11,22 +11,11 @@ from kbench.messages import did_you_mean, plural
 from kbench.records import Metric
 from kbench.registry.features import working
 from kbench.registry.verbs import Verbs
+from kbench.report import text
 from kbench.report.charts import duration, duration_unit, number
 from kbench.report.content import ReportData, format_method
 from kbench.report.pages import collect_sections
-from kbench.report.text import (
-    Column,
-    Line,
-    Place,
-    Table,
-    Written,
-    decimals,
-    distinct,
-    heading,
-    name_some,
-    write_cell,
-    write_signed,
-)
+from kbench.report.text import Column, Table
 from kbench.results.imported import RowPair
 from kbench.results.leaderboard import Leader, Leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, find_row_task
@@ -35,15 +24,19 @@ from kbench.results.stats import ALPHA
 # -- cells
 
 
-def value_writer(metric: Metric, digits: int | None = None) -> Written:
+def value_writer(metric: Metric, digits: int | None = None) -> text.Written:
     """Return the function that writes values of a metric, by its size or with some decimals."""
-    return partial(write_cell, metric.name) if digits is None else partial(decimals, digits=digits)
+    return (
+        partial(text.write_cell, metric.name)
+        if digits is None
+        else partial(text.decimals, digits=digits)
+    )
 
 
 def make_column(name: str, **more: Any) -> Column:
     """Return a column of results rows."""
     is_text = name in (*COLUMNS[:4], "family")
-    return Column(name, written=partial(write_cell, name), numeric=not is_text, **more)
+    return Column(name, written=partial(text.write_cell, name), numeric=not is_text, **more)
 
 
 def cells(rows: Sequence[Row], metric: Metric) -> Table:
@@ -99,7 +92,7 @@ def few_splits(row: Row) -> str:
 
 def make_headings(methods: Sequence[Method]) -> dict[Method, str]:
     """Return the column heading of each method; equal names are numbered."""
-    return dict(zip(methods, distinct(map(format_method, methods)), strict=True))
+    return dict(zip(methods, text.distinct(map(format_method, methods)), strict=True))
 
 
 # -- the leaderboard
@@ -151,7 +144,7 @@ def leaderboard_table(
             made.append(replace(by_name[name], wide=False))
             made += [by_name[other] for other in _COMBINED.get(name, ())]
     rows = [_row(line) for line in board.lines]
-    notes: dict[Place, str] = {}
+    notes: dict[text.Place, str] = {}
     for i, line in enumerate(board.lines):
         if line.method in focus:
             notes[i, "learner"] = "highlighted"
@@ -208,7 +201,7 @@ def answer_sentences(board: Leaderboard, focus: Collection[Method] = ()) -> list
         return [
             f"{datasets} cannot exclude any method at the 5 % level; at least {needed} are needed."
         ]
-    names = "all methods" if best == compared else name_some(line.name for line in best)
+    names = "all methods" if best == compared else text.name_some(line.name for line in best)
     found = [f"Best group (5 % level, {datasets}): {names}."]
     times = {line.name: line.fit_time_s for line in best if line.fit_time_s is not None}
     if len(times) > 1:
@@ -222,7 +215,7 @@ def answer_sentences(board: Leaderboard, focus: Collection[Method] = ()) -> list
     if worse:
         found.append(f"Outside it: {worse}; of each, some method is significantly better.")
     if by:
-        names = name_some(f"{name} (by {format_method(other)})" for name, other in by.items())
+        names = text.name_some(f"{name} (by {format_method(other)})" for name, other in by.items())
         found.append(f"Dominated, also significantly slower to fit: {names}.")
     if len(best) > 1:
         found.append("Not decided: which method of the best group is the best.")
@@ -243,7 +236,7 @@ def _verdict(line: Leader) -> str:
 def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
     metric = board.metric
     value = value_writer(metric, digits)
-    two, whole = partial(decimals, digits=2), partial(decimals, digits=0)
+    two, whole = partial(text.decimals, digits=2), partial(text.decimals, digits=0)
     made = [
         Column("place", "rank", numeric=True),
         Column("feature_map", "feature map"),
@@ -280,7 +273,7 @@ def _row(line: Leader) -> dict[str, object]:
     }
 
 
-def best_marks(rows: Sequence[Line], metric: Metric) -> dict[Place, str]:
+def best_marks(rows: Sequence[text.Line], metric: Metric) -> dict[text.Place, str]:
     """Mark the best mean rank and mean; the fastest method is often trivial, so times are not."""
     if len(rows) < 2:
         return {}
@@ -319,16 +312,16 @@ IMPORTED = (
 
 def imported_table(beside: Sequence[RowPair], metric: Metric) -> Table:
     """Return imported results, each next to the local row that it may be compared with."""
-    written = partial(write_cell, metric.name)
+    written = partial(text.write_cell, metric.name)
     columns = [
         Column("dataset"),
         Column("feature_map", "feature map"),
         Column("learner"),
         Column("author"),
         Column("splits"),
-        Column("metric", heading(metric), written, True),
+        Column("metric", text.heading(metric), written, True),
         Column("local", "", written, True),
-        Column("difference", "difference", partial(write_signed, written=written), True),
+        Column("difference", "difference", partial(text.write_signed, written=written), True),
         Column("comparable"),
         Column("verification"),
     ]

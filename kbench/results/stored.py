@@ -138,8 +138,7 @@ def mark_outdated(stored: StoredResults, planner: Planner) -> StoredResults:
         made_from = row.made_from.split() or [UNKNOWN] * bool(row.n_splits_done)
         if stored.is_imported or row.machine not in places:
             return row
-        validity = places[row.machine]
-        why = [validity.explain("" if each == UNKNOWN else each) for each in made_from]
+        why = [places[row.machine].explain("" if each == UNKNOWN else each) for each in made_from]
         why.append(why_data(row.machine, row.dataset, row.checksum))
         outdated = "; ".join(dict.fromkeys(filter(None, why)))
         if not outdated:

@@ -95,8 +95,7 @@ class _BalcanMap(ExplicitMap):
 
     def _embed(self, K, components):
         """Multiply by the coefficients, in half the time where they are triangular."""
-        square = components.shape[0] == components.shape[1]
-        if not square or np.tril(components, -1).any():
+        if components.shape[0] != components.shape[1] or np.tril(components, -1).any():
             return K @ components
         # what a function returns may be in use elsewhere: do not write to it
         overwrite = not isinstance(self.kernel_, Similarity)

@@ -282,8 +282,7 @@ def by_dataset(results: Iterable[Row]) -> dict[str, list[Row]]:
     """Group the finished rows with accuracies and CPU times by dataset."""
     groups: dict[str, list[Row]] = {}
     for row in results:
-        known = (row.get("accuracy"), row.get("fit_time_cpu_s"))
-        if row["status"] == "ok" and None not in known:
+        if row["status"] == "ok" and None not in (row.get("accuracy"), row.get("fit_time_cpu_s")):
             groups.setdefault(row["dataset"], []).append(row)
     return groups
 

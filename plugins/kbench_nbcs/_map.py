@@ -262,8 +262,7 @@ class NestedBarycentricMap(CoordinateMap):
         d = self.n_features_in_
         if self.split == "adaptive" and self.split_point == "mean":
             return None
-        corner = self.root == "corner" and not self.rotate
-        faces = 0 if corner else self.n_roots * (d + 1)
+        faces = 0 if self.root == "corner" and not self.rotate else self.n_roots * (d + 1)
         return 2 * d + faces + int(np.count_nonzero(self.split_rows_ >= 0))
 
     def _place_roots(self, X) -> list[Root]:

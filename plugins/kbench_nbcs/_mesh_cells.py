@@ -234,5 +234,4 @@ def _profile(d, p):
     # near 0, where the kernel is largest
     distance = 2.0 * np.sqrt(d) * np.linspace(0.0, 1.0, N_DISTANCES) ** 2
     n_nodes = None if p <= 4 else 12 + int(2 * np.sqrt(p))
-    value = [mesh_kernel(r * direction, n_nodes).mean() for r in distance]
-    return distance, np.array(value)
+    return distance, np.array([mesh_kernel(r * direction, n_nodes).mean() for r in distance])

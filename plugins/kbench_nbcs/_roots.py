@@ -160,8 +160,7 @@ def fitted_root(
     matrix = matrix / extent[:, None]
     smallest = np.full(d + 1, np.inf)
     for X in chunks:
-        alpha = (X - low) @ matrix + offset
-        np.minimum(smallest, alpha.min(axis=0), out=smallest)
+        np.minimum(smallest, ((X - low) @ matrix + offset).min(axis=0), out=smallest)
     size = 1.0 - smallest.sum()
     if size < 1e-9:  # a single point: any simplex around it will do
         smallest -= 1.0 / (d + 1)

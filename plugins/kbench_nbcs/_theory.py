@@ -101,8 +101,7 @@ class ConvexApproximation:
             indices = np.empty(alpha.shape, dtype=np.int32)
             self._forest.embed(0, alpha, data, indices)
             banned = np.where(np.isinf(self.weights)[indices], data, 0.0).sum(axis=1) > 1e-12
-            value = (data * finite[indices]).sum(axis=1)
-            values[rows] = np.where(banned | outside, -inf, value)
+            values[rows] = np.where(banned | outside, -inf, (data * finite[indices]).sum(axis=1))
         return values
 
     def contains(self, X, tol=1e-9):

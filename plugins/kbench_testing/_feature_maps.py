@@ -11,26 +11,16 @@ from sklearn import config_context
 from kbench.arrays import namespace, to_numpy
 from kbench.errors import PluginError
 from kbench.features import check_embedding, resolve
-from kbench_testing._subject import (
-    SEED,
-    Estimator,
-    Subject,
-    dense,
-    inputs,
-    labels,
-    quiet,
-    read_tags,
-    same,
-    targets,
-)
+from kbench_testing import _subject
+from kbench_testing._subject import Estimator, Subject, dense, quiet, same
 
 
 def _inputs(subject: Subject, n_samples: int = 60, seed: int = 0) -> np.ndarray:
-    return inputs(subject.record.requires, n_samples, seed)
+    return _subject.inputs(subject.record.requires, n_samples, seed)
 
 
 def _fit_map(subject: Subject, X: np.ndarray, **params: object) -> Estimator:
-    return subject.fitted(X, targets(dense(X), subject.task), **params)
+    return subject.fitted(X, _subject.targets(dense(X), subject.task), **params)
 
 
 def _steady(subject: Subject, fitted: Estimator, X: np.ndarray) -> Any:
@@ -100,11 +90,11 @@ def check_transform_learns_nothing(subject: Subject) -> None:
 def check_learns_nothing_from_y(subject: Subject) -> None:
     """An unsupervised map ignores `y`."""
     X = _inputs(subject)
-    y = labels(X)
+    y = _subject.labels(X)
 
     def features(target: np.ndarray | None) -> Any:
         estimator = subject.build()
-        with quiet(SEED):
+        with quiet(_subject.SEED):
             estimator.fit(X.copy(), target)
         return subject.output(estimator, X)
 
@@ -158,15 +148,15 @@ def check_sparse(subject: Subject) -> None:
 def check_array_api(subject: Subject) -> None:
     """A map with the tag `array_api_support` computes the same for arrays of other libraries."""
     X, fitted, Z = _apply_map(subject)
-    if not read_tags(fitted).array_api_support:
+    if not _subject.read_tags(fitted).array_api_support:
         return
-    moved, y = _to_another_library(subject, X), targets(dense(X), subject.task)
+    moved, y = _to_another_library(subject, X), _subject.targets(dense(X), subject.task)
     # estimators of scikit-learn compute there only if scipy was imported with it
     dispatches = bool(os.environ.get("SCIPY_ARRAY_API"))
     advice = "fails on arrays of other libraries: {error}; compute with kbench.arrays.namespace(X)"
     with (
         subject.failing(advice),
-        quiet(SEED),
+        quiet(_subject.SEED),
         config_context(array_api_dispatch=dispatches),
     ):
         refitted = subject.fit(subject.build(), moved, y)
@@ -214,9 +204,9 @@ def check_set_output(subject: Subject) -> None:
     if hasattr(Z, "tocsr"):
         return  # scikit-learn refuses frames of sparse features by itself
     frame = pd.DataFrame(X, index=np.arange(len(X)) + 100).add_prefix("x")
-    with subject.failing("set_output(transform='pandas') fails: {error}"), quiet(SEED):
+    with subject.failing("set_output(transform='pandas') fails: {error}"), quiet(_subject.SEED):
         fitted = subject.build().set_output(transform="pandas")
-        Z_frame = fitted.fit(frame, targets(X, subject.task)).transform(frame)
+        Z_frame = fitted.fit(frame, _subject.targets(X, subject.task)).transform(frame)
     subject.fail_if(
         not isinstance(Z_frame, pd.DataFrame)
         or not Z_frame.index.equals(frame.index)

@@ -21,17 +21,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from kbench import features
 from kbench.errors import DatasetError, FeatureError, KbenchError, PluginError
-from kbench.features import (
-    FEATURE_FILE,
-    Feature,
-    Plugin,
-    Registry,
-    features,
-    read_feature,
-    read_parameters,
-    resolve,
-)
+from kbench.features import Feature, Plugin
 from kbench.messages import did_you_mean
 from kbench.records import Dataset, Ref, TaskType, Tune
 
@@ -147,7 +139,7 @@ class Subject:
     kind: str
     name: str
     record: Any = field(repr=False)
-    registry: Registry = field(repr=False, default_factory=Registry)
+    registry: features.Registry = field(repr=False, default_factory=features.Registry)
     params: Mapping[str, object] = field(default_factory=dict)
     task: TaskType | None = None
 
@@ -189,7 +181,7 @@ class Subject:
 
     def parameters(self) -> Mapping[str, Any] | None:
         """Return the parameters of what makes the component, or None if it takes any."""
-        return read_parameters(self._make)
+        return features.read_parameters(self._make)
 
     def fail_unless_parameter(self, name: str, where: str) -> None:
         """Raise the error of `fail` if a declaration names no parameter."""
@@ -231,7 +223,7 @@ class Subject:
         values = {**self.given(), **more}
         made = {name: self.made(value) for name, value in values.items()}
         with quiet():
-            built = resolve(self._make)(**made)
+            built = features.resolve(self._make)(**made)
         if "random_state" not in values and hasattr(built, "random_state"):
             built.random_state = SEED
         return built
@@ -245,7 +237,7 @@ class Subject:
         if not isinstance(value, Ref):
             return value
         record = self.registry.get_nested(value.name)
-        return resolve(record.make)(**{k: self.made(v) for k, v in value.params.items()})
+        return features.resolve(record.make)(**{k: self.made(v) for k, v in value.params.items()})
 
     @property
     def is_learner(self) -> bool:
@@ -284,7 +276,7 @@ class Subject:
         values = self.given()
         try:
             with quiet():
-                return resolve(self.record.load)(**values)  # type: ignore[no-any-return]
+                return features.resolve(self.record.load)(**values)  # type: ignore[no-any-return]
         except DatasetError as error:
             raise self.skip(f"is unavailable: {error}") from error
         except ValueError as error:
@@ -369,7 +361,7 @@ NOT_INSTALLED = "not installed"
 def find_features(feature: Named) -> list[Feature]:
     """Return the features that a module, or a name, stands for, if any."""
     name = feature.__name__ if isinstance(feature, ModuleType) else str(feature)
-    return _find_by_name(name, features()) or _not_installed(name)
+    return _find_by_name(name, features.features()) or _not_installed(name)
 
 
 def _not_installed(name: str) -> list[Feature]:
@@ -379,10 +371,10 @@ def _not_installed(name: str) -> list[Feature]:
     except (ImportError, ValueError):
         spec = None
     for folder in (spec.submodule_search_locations or ()) if spec else ():
-        if (path := Path(folder) / FEATURE_FILE).is_file():
+        if (path := Path(folder) / features.FEATURE_FILE).is_file():
             made = Feature(name.replace("_", "-"), name, NOT_INSTALLED)
             try:
-                return [replace(made, metadata=read_feature(path))]
+                return [replace(made, metadata=features.read_feature(path))]
             except FeatureError as error:
                 return [replace(made, reason=str(error))]
     return []
@@ -409,7 +401,7 @@ def find(plugin: Named, installed: Sequence[Plugin], optional: bool = False) -> 
     if is_module(name):
         load = partial(importlib.import_module, name)
         return [Plugin(name, NOT_INSTALLED, "", load, module=name)]
-    both: list[Plugin | Feature] = [*installed, *features()]
+    both: list[Plugin | Feature] = [*installed, *features.features()]
     names = {field for each in both for field in (each.name, each.distribution)}
     raise PluginError(
         f"no plugin, module or distribution is named {name!r}{did_you_mean(name, names)}"

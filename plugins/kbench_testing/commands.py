@@ -69,8 +69,7 @@ def _show(component: str, results: "list[CheckResult]") -> None:
     for (status, message), checks in checks_by_message.items():
         # one reason often holds for many checks: what cannot be built cannot be fitted
         names = checks[0] if len(checks) == 1 else f"{len(checks)} checks"
-        line = f"    {_SIGNS[status]} {names}: {message}"
-        echo("\n      ".join(line.splitlines()))
+        echo("\n      ".join(f"    {_SIGNS[status]} {names}: {message}".splitlines()))
 
 
 def new(

@@ -57,8 +57,7 @@ class RandomisedClassifier(ClassifierMixin, BaseEstimator):
 
     def _probability_of(self, y, X) -> np.ndarray:
         """Return the probability of each row's label, shape (n_samples,)."""
-        matches = np.asarray(y)[:, None] == self.classes_
-        return np.sum(self.predict_proba(X) * matches, axis=1)
+        return np.sum(self.predict_proba(X) * (np.asarray(y)[:, None] == self.classes_), axis=1)
 
 
 @dataclass(eq=False, repr=False)
@@ -246,8 +245,7 @@ class _BallClassifier(RandomisedClassifier):
         if len(self.classes_) == 2:
             return np.hstack([1.0 - h, h])
         total = h.sum(axis=1, keepdims=True)
-        uniform = np.full_like(h, 1.0 / h.shape[1])
-        return np.divide(h, total, out=uniform, where=total > 0)
+        return np.divide(h, total, out=np.full_like(h, 1.0 / h.shape[1]), where=total > 0)
 
     def predict(self, X):
         """Predict labels by the rule.

@@ -55,8 +55,7 @@ def minimise_risk(X, signs, L, starts, tol=1e-6, max_iter=500):
             if not bad.any():
                 break
             trial_step[bad] /= 2
-        change = new_gradient - gradient[live]
-        curvature = np.sum(change * moved, axis=1)
+        curvature = np.sum((new_gradient - gradient[live]) * moved, axis=1)
         squared = np.sum(moved**2, axis=1)
         step[live] = np.where(
             curvature > 1e-12 * squared, squared / np.maximum(curvature, 1e-300), 2 * trial_step
@@ -163,8 +162,7 @@ class SigmoidHalfspace(RandomisedClassifier):
             self.objective_ = float(risk(self.coef_[None], X, signs, self.L)[0][0])
             self.converged_, self.n_iter_ = True, 1
             return self
-        random = check_random_state(self.random_state)
-        starts = random.standard_normal((self.n_starts, X.shape[1]))
+        starts = check_random_state(self.random_state).standard_normal((self.n_starts, X.shape[1]))
         starts[0] = X[signs > 0].mean(axis=0) - X[signs < 0].mean(axis=0)
         starts /= np.maximum(np.linalg.norm(starts, axis=1), 1e-12)[:, None]
         W, risks, residual, self.n_iter_ = minimise_risk(

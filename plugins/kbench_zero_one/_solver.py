@@ -111,8 +111,7 @@ def minimise_over_ball(
     interpolant = _interpolant(factor, target, B, tol)
     if interpolant is not None:
         loss = mean_loss(target - factor.G @ interpolant, low, high)
-        zero = np.clip(0.0, low, high)
-        return Solution(interpolant, zero, loss, 0.0, 0, True)
+        return Solution(interpolant, np.clip(0.0, low, high), loss, 0.0, 0, True)
 
     point = _Interior(factor.G, target, low, high, np.sqrt(B))
     best = Solution(point.u, point.b, np.inf, -np.inf, 0, False)

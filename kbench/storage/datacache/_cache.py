@@ -18,8 +18,6 @@ every process maps the same pages. Large arrays are read into a temporary folder
 by block (`DataCache.scratch`); they are never in memory as a whole.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib
@@ -104,7 +102,7 @@ def _file_state(path: Path) -> list[str | int]:
 class _ScratchFolder:
     """A temporary folder of a cache, made for the first file; see `DataCache.scratch`."""
 
-    def __init__(self, cache: DataCache, name: str, stack: contextlib.ExitStack) -> None:
+    def __init__(self, cache: "DataCache", name: str, stack: contextlib.ExitStack) -> None:
         self._cache, self._name, self._stack = cache, name, stack
         self._folder: Path | None = None
         self._n_files = 0
