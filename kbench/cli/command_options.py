@@ -57,10 +57,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the resul
 
 _METAVARS = {
     **dict.fromkeys(("target", "drop", "categorical", "keep", "group", "time_column"), "COLUMN"),
-    **dict.fromkeys(("dataset", "feature_map", "learner"), "NAME"),
+    **dict.fromkeys(("dataset", "feature_map", "learner", "metric", "sheet"), "NAME"),
     **dict.fromkeys(("add_datasets", "add_feature_maps", "add_learners"), "NAME"),
-    "metric": "NAME",
-    "sheet": "NAME",
     "data": "FOLDER",
     "date": "COLUMN=FORMAT",
     "memory_limit": "MIB",

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from importlib.resources.abc import Traversable
 from pathlib import PurePath
-from types import MappingProxyType, ModuleType, SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, Literal, get_args
 
 import pluggy
@@ -27,18 +27,16 @@ Kind = Literal[
     "dataset", "kernel", "feature map", "learner", "metric", "figure", "suite", "dashboard"
 ]
 
-HOOKS: Mapping[str, tuple[Kind, type]] = MappingProxyType(
-    {
-        "kbench_datasets": ("dataset", records.DatasetSource),
-        "kbench_kernels": ("kernel", records.KernelSpec),
-        "kbench_feature_maps": ("feature map", records.FeatureMap),
-        "kbench_learners": ("learner", records.Learner),
-        "kbench_metrics": ("metric", records.Metric),
-        "kbench_figures": ("figure", records.Figure),
-        "kbench_suites": ("suite", Traversable),
-        "kbench_dashboards": ("dashboard", Traversable),
-    }
-)
+HOOKS: Mapping[str, tuple[Kind, type]] = {
+    "kbench_datasets": ("dataset", records.DatasetSource),
+    "kbench_kernels": ("kernel", records.KernelSpec),
+    "kbench_feature_maps": ("feature map", records.FeatureMap),
+    "kbench_learners": ("learner", records.Learner),
+    "kbench_metrics": ("metric", records.Metric),
+    "kbench_figures": ("figure", records.Figure),
+    "kbench_suites": ("suite", Traversable),
+    "kbench_dashboards": ("dashboard", Traversable),
+}
 # Kinds among which a nested component is looked up, in this order.
 NESTED: tuple[Kind, ...] = ("kernel", "feature map", "learner")
 
