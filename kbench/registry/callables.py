@@ -226,7 +226,7 @@ class _Reader:
             reduce = copyreg.dispatch_table.get(type(value))
             parts = value.__reduce_ex__(4) if reduce is None else reduce(value)
             if not isinstance(parts, str):  # the items of a list or dict come as an iterator
-                parts = [list(part) if hasattr(part, "__next__") else part for part in parts]
+                parts = tuple(list(p) if hasattr(p, "__next__") else p for p in parts)
         except Exception as error:
             raise _refusal(value, f"which cannot be taken apart: {error}") from None
         if isinstance(parts, str):  # the name of a function that is not a Python function

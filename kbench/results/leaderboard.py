@@ -305,7 +305,7 @@ def _place(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
     }
     return replace(
         line,
-        **numbers,
+        **numbers,  # type: ignore[arg-type]
         verdict=verdict,
         worse_than=worse_than,
         front=None if front.reason else front.places[i].status,
