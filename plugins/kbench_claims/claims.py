@@ -8,19 +8,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from kbench.features import (
-    ALPHA,
-    Array,
-    Method,
-    ReportData,
-    Row,
-    collect_split_values,
-    few_splits,
-    find_shared_splits,
-    group_values,
-    select_compared_rows,
-    stats,
-)
+from kbench import features
 from kbench.records import BASELINE, INPUTS, KERNEL, Metric
 from kbench_claims.components import Components, components, splits_needed
 
@@ -33,8 +21,8 @@ class Contest:
     """The two best methods of a dataset."""
 
     dataset: str
-    first: Method
-    second: Method
+    first: features.Method
+    second: features.Method
     difference: float
     """Mean of the first less that of the second, over their common splits."""
     sd: float
@@ -56,7 +44,7 @@ class Contest:
 class Choice:
     """Validation scores of the searches of a method, means over datasets."""
 
-    method: Method
+    method: features.Method
     metric: Metric
     """The metric that the searches optimised."""
     n_datasets: int
@@ -81,7 +69,7 @@ class Choice:
 class Spent:
     """The score of a method against the time of its search, means over datasets."""
 
-    method: Method
+    method: features.Method
     metric: Metric
     """The metric that the search optimised."""
     curve: list[tuple[float, float]]
@@ -101,9 +89,9 @@ class Warned:
     """
 
     kind: str
-    method: Method
+    method: features.Method
     dataset: str
-    other: Method | None = None
+    other: features.Method | None = None
     detail: str = ""
 
 
@@ -111,7 +99,7 @@ class Warned:
 class Claims:
     """Statements about the methods of a report."""
 
-    data: ReportData
+    data: features.ReportData
 
     @property
     def n_map_seeds(self) -> int:
@@ -126,8 +114,8 @@ class Claims:
             return None
         tables = []
         for dataset in scores.datasets:
-            rows = select_compared_rows(scores, self.data.rows, dataset)
-            splits = find_shared_splits(rows, scores.metric.name)
+            rows = features.select_compared_rows(scores, self.data.rows, dataset)
+            splits = features.find_shared_splits(rows, scores.metric.name)
             if len(splits) > 1:
                 tables.append(_by_seed(rows, splits, scores.metric.name))
         return components(tables) if tables else None
@@ -136,7 +124,7 @@ class Claims:
     def contests(self) -> list[Contest]:
         """The two best methods of each dataset, and on how many splits they would differ."""
         metric = self.data.scores.metric
-        by_dataset = group_values(
+        by_dataset = features.group_values(
             (row.dataset, row)
             for row in self.data.rows
             if row.is_complete and row.value(metric.name) is not None and row.family != BASELINE
@@ -148,28 +136,28 @@ class Claims:
             contests += [self.contest(*rows[:2])] if len(rows) > 1 else []
         return contests
 
-    def contest(self, first: Row, second: Row) -> Contest:
+    def contest(self, first: features.Row, second: features.Row) -> Contest:
         """Say on how many splits of a dataset two rows would differ significantly."""
         metric = self.data.scores.metric
-        common = stats.common_splits(first, second, metric.name)
+        common = features.stats.common_splits(first, second, metric.name)
         a, b = first.by_split(metric.name), second.by_split(metric.name)
         d = np.array([a[i] - b[i] for i in common])
-        unit = stats.find_unit([*a.values(), *b.values()], metric)
+        unit = features.stats.find_unit([*a.values(), *b.values()], metric)
         place = first.dataset, first.method, second.method
         if len(d) < 2:
             difference = first.metrics[metric.name] - second.metrics[metric.name]
             return Contest(*place, difference, float("nan"), len(d), None, "one common split")
         mean, sd = float(d.mean()), float(d.std(ddof=1))
-        if np.ptp(d) / unit < stats.EQUAL:
-            return Contest(*place, mean, 0.0, len(d), None, stats.NO_TEST)
-        needed = splits_needed(mean, sd, stats.holdout_ratio(first), ALPHA)
+        if np.ptp(d) / unit < features.stats.EQUAL:
+            return Contest(*place, mean, 0.0, len(d), None, features.stats.NO_TEST)
+        needed = splits_needed(mean, sd, features.stats.holdout_ratio(first), features.ALPHA)
         return Contest(*place, mean, sd, len(d), needed, "" if needed else NOT_REACHED)
 
     @cached_property
     def choices(self) -> list[Choice]:
         """What the searches of each method found, of those with several candidates."""
         names = ("search_inner", "search_inner_default", "search_optimism")
-        by_method = group_values(
+        by_method = features.group_values(
             (row.method, row)
             for row in self.data.rows
             if row.is_complete and row.searched and all(name in row.metrics for name in names)
@@ -205,7 +193,7 @@ class Claims:
     @cached_property
     def list_warnings(self) -> list[Warned]:
         """The warnings about single cells, dataset by dataset."""
-        by_dataset = group_values((row.dataset, row) for row in self.data.rows)
+        by_dataset = features.group_values((row.dataset, row) for row in self.data.rows)
         entries = []
         for every in by_dataset.values():
             complete = [row for row in every if row.is_complete]
@@ -216,14 +204,14 @@ class Claims:
                     ("boundary", row.at_boundary),
                     ("converged", "" if row.converged is not False else " "),
                     ("loaded", row.contention),
-                    ("splits", few_splits(row) if is_partial else ""),
+                    ("splits", features.few_splits(row) if is_partial else ""),
                     ("note", row.notes),
                 ):
                     if detail:
                         entries.append(Warned(kind, row.method, row.dataset, detail=detail.strip()))
         return entries
 
-    def _against_simpler(self, row: Row, rows: Sequence[Row]) -> list[Warned]:
+    def _against_simpler(self, row: features.Row, rows: Sequence[features.Row]) -> list[Warned]:
         """Compare a row with the baselines, the inputs and the kernel machines of its dataset."""
         if row.family in (BASELINE, KERNEL) or row.value(self.data.scores.metric.name) is None:
             return []
@@ -242,16 +230,16 @@ class Claims:
                     entries.append(Warned(kind, row.method, row.dataset, other.method))
         return entries
 
-    def _is_worse(self, row: Row, other: Row) -> bool:
+    def _is_worse(self, row: features.Row, other: features.Row) -> bool:
         """Whether a row is significantly worse, or worse if there is no test."""
         metric = self.data.scores.metric
         ours, theirs = row.metrics[metric.name], other.metrics[metric.name]
         if metric.gain(ours) >= metric.gain(theirs):
             return False
-        test = stats.on_dataset(row, other, metric, ALPHA)
-        return test is None or test.p is None or test.p <= ALPHA
+        test = features.stats.on_dataset(row, other, metric, features.ALPHA)
+        return test is None or test.p is None or test.p <= features.ALPHA
 
-    def _is_pointless(self, row: Row, other: Row) -> bool:
+    def _is_pointless(self, row: features.Row, other: features.Row) -> bool:
         """Whether a row is slower than another and not better."""
         metric = self.data.scores.metric
         ours, theirs = row.metrics.get("fit_time_s"), other.metrics.get("fit_time_s")
@@ -261,18 +249,18 @@ class Claims:
         return bool(ours <= theirs)
 
 
-def _differ(rows: Sequence[Row]) -> bool:
+def _differ(rows: Sequence[features.Row]) -> bool:
     """Whether the searches of some datasets have no common metric or unit."""
     metrics = {row.searched for row in rows}
     return len(metrics) > 1 or (len(rows) > 1 and any(each and each.in_units for each in metrics))
 
 
-def _inputs(rows: Sequence[Row]) -> set[str]:
+def _inputs(rows: Sequence[features.Row]) -> set[str]:
     """Return the maps of the methods that work on the inputs as they are."""
     return {row.feature_map for row in rows if row.family in (INPUTS, BASELINE)}
 
 
-def _by_seed(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
+def _by_seed(rows: Sequence[features.Row], splits: Sequence[str], name: str) -> features.Array:
     """Return scores by split, method and seed of the map.
 
     Without the last axis where they are not known for the same number of seeds. A map
@@ -281,12 +269,12 @@ def _by_seed(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:
     lines = [[row.by_seed(name, i) for row in rows] for i in splits]
     n_seeds = max(len(values) for line in lines for values in line)
     if n_seeds < 2 or any(len(v) not in (1, n_seeds) for line in lines for v in line):
-        return collect_split_values(rows, splits, name)
+        return features.collect_split_values(rows, splits, name)
     return np.array([[np.resize(v, n_seeds) for v in line] for line in lines], dtype=float)
 
 
 @lru_cache(maxsize=2)
-def get_claims(data: ReportData) -> Claims:
+def get_claims(data: features.ReportData) -> Claims:
     """Return the statements about the methods of a report; they are computed once."""
     return Claims(data)
 

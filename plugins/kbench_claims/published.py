@@ -7,18 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from kbench.features import (
-    Column,
-    ReportData,
-    Row,
-    Table,
-    Written,
-    columns,
-    group_values,
-    make_headings,
-    value_writer,
-    write_signed,
-)
+from kbench import features
 from kbench.records import ACCURACY, Metric, Published
 
 
@@ -45,14 +34,14 @@ class Beside:
 
 
 def beside_published(
-    rows: Sequence[Row], published: Sequence[Published], metric: Metric = ACCURACY
+    rows: Sequence[features.Row], published: Sequence[Published], metric: Metric = ACCURACY
 ) -> list[Beside]:
     """Compare rows with published values: one for each value whose cell is planned.
 
     Values of metrics that the rows do not have are left out.
     """
     by_labels = {row.labels: row for row in rows}
-    available = {name for row in rows for name in row.metrics} | set(columns(metric))
+    available = {name for row in rows for name in row.metrics} | set(features.columns(metric))
     compared = []
     for figure in published:
         row = by_labels.get((figure.dataset, figure.feature_map, figure.learner))
@@ -99,7 +88,7 @@ class Agreement:
 
 def agreements(compared: Sequence[Beside], least: int = 10) -> list[Agreement]:
     """Summarise the z of each metric that has `least` values with one."""
-    by_metric = group_values((e.published.metric, e) for e in compared if e.z is not None)
+    by_metric = features.group_values((e.published.metric, e) for e in compared if e.z is not None)
     results = []
     for metric, members in by_metric.items():
         if len(members) >= max(least, 2):
@@ -112,21 +101,21 @@ def agreements(compared: Sequence[Beside], least: int = 10) -> list[Agreement]:
 # -- tables
 
 
-def published_values(content: ReportData, only_different: bool = False) -> Table:
+def published_values(content: features.ReportData, only_different: bool = False) -> features.Table:
     """Return results next to the values that papers report, one row for each."""
     four = _written_figures(content.published, content.metric, content.digits)
     made = [
-        Column("dataset"),
-        Column("feature_map", "feature map"),
-        Column("learner"),
-        Column("metric", wide=True),
-        Column("paper", "published", four, True),
-        Column("ours", "result", four, True),
-        Column("standard_error", "standard error", four, True),
-        Column("n", "splits", numeric=True),
-        Column("z", "", lambda value: write_signed(value, 1), True),
-        Column("differs", f"|z| > {FAR:g}"),
-        Column("source"),
+        features.Column("dataset"),
+        features.Column("feature_map", "feature map"),
+        features.Column("learner"),
+        features.Column("metric", wide=True),
+        features.Column("paper", "published", four, True),
+        features.Column("ours", "result", four, True),
+        features.Column("standard_error", "standard error", four, True),
+        features.Column("n", "splits", numeric=True),
+        features.Column("z", "", lambda value: features.write_signed(value, 1), True),
+        features.Column("differs", f"|z| > {FAR:g}"),
+        features.Column("source"),
     ]
     compared = [
         vars(each.published) | vars(each) | {"paper": each.published.value, "differs": each.differs}
@@ -136,26 +125,28 @@ def published_values(content: ReportData, only_different: bool = False) -> Table
     notes = {(i, "ours"): "no result" for i, row in enumerate(compared) if row["ours"] is None}
     marks = {(i, "z"): "worse" for i, row in enumerate(compared) if row["differs"]}
     title = "Results next to published values"
-    return Table("published", title, made, compared, marks, notes, key="ours")
+    return features.Table("published", title, made, compared, marks, notes, key="ours")
 
 
-def _written_figures(figures: Sequence[Published], metric: Metric, digits: int | None) -> Written:
+def _written_figures(
+    figures: Sequence[Published], metric: Metric, digits: int | None
+) -> features.Written:
     """Return the function that formats published values, usually of one metric."""
     names = {figure.metric for figure in figures}
-    return value_writer(Metric(names.pop()) if len(names) == 1 else metric, digits)
+    return features.value_writer(Metric(names.pop()) if len(names) == 1 else metric, digits)
 
 
-def published_grid(content: ReportData) -> Table:
+def published_grid(content: features.ReportData) -> features.Table:
     """Return datasets against methods, with the published values in brackets."""
     compared = beside_published(content.rows, content.published, content.metric)
     sources = list(dict.fromkeys(beside.published.source for beside in compared))
     methods = [(beside.published.feature_map, beside.published.learner) for beside in compared]
-    names = make_headings(list(dict.fromkeys(methods)))
+    names = features.make_headings(list(dict.fromkeys(methods)))
     written = _written_figures(content.published, content.metric, content.digits)
-    made = [*([Column("source")] if len(sources) > 1 else []), Column("dataset")]
+    made = [*([features.Column("source")] if len(sources) > 1 else []), features.Column("dataset")]
     for name in names.values():
-        made.append(Column(name, "", written, True))
-        made.append(Column(f"{name} (published)", "", written, True, data_only=True))
+        made.append(features.Column(name, "", written, True))
+        made.append(features.Column(f"{name} (published)", "", written, True, data_only=True))
     lines: dict[tuple[str, str], dict[str, object]] = {}
     notes, marks = {}, {}
     for beside in compared:
@@ -167,9 +158,9 @@ def published_grid(content: ReportData) -> Table:
         i, value = list(lines).index(place), written(figure.value)
         notes[i, name] = f"({value})" if beside.ours is None else value
         if beside.differs:
-            notes[i, name] += f", z {write_signed(beside.z, 1)}"
+            notes[i, name] += f", z {features.write_signed(beside.z, 1)}"
             marks[i, name] = "worse"
     of = f" of {sources[0]}" if len(sources) == 1 else ""
     title = f"Results, and in brackets the published values{of}, with z if |z| > {FAR:g}"
     rows, by = list(lines.values()), "source" if len(sources) > 1 else ""
-    return Table("published-grid", title, made, rows, marks, notes, by, is_grid=True)
+    return features.Table("published-grid", title, made, rows, marks, notes, by, is_grid=True)

@@ -17,31 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kbench import features
 from kbench.errors import ClusterError, DatasetError
-from kbench.features import (
-    LOAD_TIME_S,
-    LOCK,
-    Answer,
-    Assignments,
-    CallOutcome,
-    DataCache,
-    Host,
-    Journal,
-    Manifest,
-    Preload,
-    Present,
-    Request,
-    Sums,
-    WarmParents,
-    compute,
-    importable,
-    list_modules,
-    list_plugins,
-    load_memory_mib,
-    machine,
-    now_ms,
-    parameter_mistakes,
-)
 from kbench.messages import last_line
 from kbench.records.canonical import digest, to_json
 
@@ -59,7 +36,7 @@ class Readiness:
     It would not compute the same, or its plugins find errors in parameters.
     """
 
-    host: Host | None
+    host: features.Host | None
     problems: tuple[str, ...] = ()
 
 
@@ -71,10 +48,10 @@ class ReleasedError(LookupError):
 class _Run:
     """The state of a run in this worker, which `release` closes."""
 
-    parents: WarmParents
-    assignments: Assignments
-    host: Host
-    present: Present
+    parents: features.WarmParents
+    assignments: features.Assignments
+    host: features.Host
+    present: features.Present
     release: ExitStack
 
 
@@ -83,7 +60,10 @@ _RUNS: dict[tuple[str, str], _Run] = {}
 
 
 def prepare(
-    run: str, preload: Preload, components: Mapping[str, Sequence[object]], wanted: Manifest
+    run: str,
+    preload: features.Preload,
+    components: Mapping[str, Sequence[object]],
+    wanted: features.Manifest,
 ) -> Readiness:
     """Start the warm parent of a run's tasks, and check the components in it.
 
@@ -96,25 +76,27 @@ def prepare(
         if not _is_wanted(worker, key):
             raise ReleasedError(run)
 
-    importable(list_plugins())  # the tasks' processes leave out what cannot be imported here
+    features.importable(
+        features.list_plugins()
+    )  # the tasks' processes leave out what cannot be imported here
     with ExitStack() as opened:
         # a kbench may hold this machine exclusively; the next one waits for this
-        opened.enter_context(Journal().lock(LOCK, shared=True, poll=still_wanted))
+        opened.enter_context(features.Journal().lock(features.LOCK, shared=True, poll=still_wanted))
         if different := wanted.differences(read_manifest(preload, components)):
             return Readiness(None, tuple(different))
-        parents = WarmParents(preload)
+        parents = features.WarmParents(preload)
         opened.callback(parents.close)
-        host, assignments = Host.here(), Assignments(DataCache())
-        run_ = _Run(parents, assignments, host, Present(), opened.pop_all())
+        host, assignments = features.Host.here(), features.Assignments(features.DataCache())
+        run_ = _Run(parents, assignments, host, features.Present(), opened.pop_all())
     _RUNS[run, worker.address] = run_
     threading.Thread(
         target=_release, args=(run, worker, key, run_), name="kbench-release", daemon=True
     ).start()
     with parents.using(parents.every) as sandbox:
-        return Readiness(run_.host, tuple(parameter_mistakes(sandbox, components)))
+        return Readiness(run_.host, tuple(features.parameter_mistakes(sandbox, components)))
 
 
-def answer(run: str, request: Request, slots: int) -> Answer:
+def answer(run: str, request: features.Request, slots: int) -> features.Answer:
     """Compute one task, after getting its data if need be.
 
     ReleasedError is raised if `prepare` must be called again.
@@ -123,12 +105,12 @@ def answer(run: str, request: Request, slots: int) -> Answer:
     if (run_ := _RUNS.get((run, worker.address))) is None:
         raise ReleasedError(run)
     wanted = partial(_is_wanted, worker, key)
-    started_ms = now_ms()
+    started_ms = features.now_ms()
     if problem := _fetch(run_, request, wanted):
-        outcome = CallOutcome("error", error=f"{problem} (host {run_.host.name})")
-        return Answer(outcome, run_.host, started_ms, now_ms(), lacks_data=True)
+        outcome = features.CallOutcome("error", error=f"{problem} (host {run_.host.name})")
+        return features.Answer(outcome, run_.host, started_ms, features.now_ms(), lacks_data=True)
     with run_.parents.using(request.task.plugins) as sandbox:
-        measured = compute(
+        measured = features.compute(
             request, sandbox, run_.assignments, run_.host, slots, run_.present, wanted
         )
     if measured.manifest is not None:
@@ -138,7 +120,7 @@ def answer(run: str, request: Request, slots: int) -> Answer:
     return measured
 
 
-def _fetch(run: _Run, request: Request, wanted: Any) -> str:
+def _fetch(run: _Run, request: features.Request, wanted: Any) -> str:
     """Get the data of a request if need be; return the reason if they are unavailable."""
     checksum = request.task.checksum
     if _is_cached(run.assignments.cache, checksum):
@@ -146,7 +128,7 @@ def _fetch(run: _Run, request: Request, wanted: Any) -> str:
     ref = request.task.cell.dataset
     plain = to_json(ref)
     # one process of this host asks the source, the others wait for its result
-    with Journal().lock(f"data {checksum}"):
+    with features.Journal().lock(f"data {checksum}"):
         if _is_cached(run.assignments.cache, checksum):
             return ""
         payload = {
@@ -160,8 +142,8 @@ def _fetch(run: _Run, request: Request, wanted: Any) -> str:
             outcome = sandbox.run(
                 "kbench.execution.task_functions:load",
                 payload,
-                time_s=LOAD_TIME_S,
-                memory_mib=load_memory_mib(),
+                time_s=features.LOAD_TIME_S,
+                memory_mib=features.load_memory_mib(),
                 wanted=wanted,
             )
     if _is_cached(run.assignments.cache, checksum):
@@ -177,7 +159,7 @@ def _fetch(run: _Run, request: Request, wanted: Any) -> str:
     )
 
 
-def _is_cached(cache: DataCache, checksum: str) -> bool:
+def _is_cached(cache: features.DataCache, checksum: str) -> bool:
     try:
         cache.describe(checksum)
     except DatasetError:
@@ -214,13 +196,15 @@ PROBE_TIME_S = 120.0
 """Wall clock in which a host must have loaded all components."""
 
 
-def read_manifest(preload: Preload, components: Mapping[str, Sequence[object]]) -> Manifest:
+def read_manifest(
+    preload: features.Preload, components: Mapping[str, Sequence[object]]
+) -> features.Manifest:
     """Return what this host computes components from, with all of kbench and the BLAS.
 
     The components are loaded in a process of their own, and what it loads and reads is
     recorded. ClusterError is raised if that process ends or has no end.
     """
-    with closing(WarmParents(preload)) as parents, parents.using(parents.every) as sandbox:
+    with closing(features.WarmParents(preload)) as parents, parents.using(parents.every) as sandbox:
         outcome = sandbox.run(
             "kbench.execution.task_functions:probe", {"components": components}, time_s=PROBE_TIME_S
         )
@@ -228,24 +212,28 @@ def read_manifest(preload: Preload, components: Mapping[str, Sequence[object]]) 
         raise ClusterError(
             f"the components cannot be loaded ({outcome.status}): {last_line(outcome.error)}"
         )
-    present = Present()
+    present = features.Present()
     # what brings a task to its evaluation must be the same too, such as the form of its answer
-    core = Manifest({module: present.module(module) for module in list_modules("kbench")})
-    made = (present.build(outcome.recorded) or Manifest()) | core
+    core = features.Manifest(
+        {module: present.module(module) for module in features.list_modules("kbench")}
+    )
+    made = (present.build(outcome.recorded) or features.Manifest()) | core
     present.save()
     return _strip_paths(made.across_hosts()) | _versions()
 
 
-def _versions() -> Manifest:
+def _versions() -> features.Manifest:
     """Return the versions that no file of a component names.
 
     The BLAS decides the last digits of a product of matrices.
     """
-    versions = machine.versions()
-    return Manifest(distributions={name: versions.get(name) for name in ("kbench-core", "blas")})
+    versions = features.machine.versions()
+    return features.Manifest(
+        distributions={name: versions.get(name) for name in ("kbench-core", "blas")}
+    )
 
 
-def _strip_paths(manifest: Manifest) -> Manifest:
+def _strip_paths(manifest: features.Manifest) -> features.Manifest:
     """Name files outside of packages by their last part: folders may be others on each host."""
     files: dict[str, str | None] = {}
     outside: dict[str, list[str | None]] = {}
@@ -262,8 +250,8 @@ def _strip_paths(manifest: Manifest) -> Manifest:
 
 
 def sum_rows(
-    executor: Executor, sums_of: Callable[[int, int], Sums], n_rows: int, n_parts: int = 64
-) -> Sums:
+    executor: Executor, sums_of: Callable[[int, int], features.Sums], n_rows: int, n_parts: int = 64
+) -> features.Sums:
     """Return the sums over all rows, of which workers compute the parts.
 
     Parts are added in the order of their rows: the digits do not depend on the number of workers.
@@ -287,7 +275,7 @@ def sum_rows(
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> def sums_of(first, last):
     ...     rows = np.arange(first, last, dtype=float)[:, None]
-    ...     sums = Sums.zero(np.zeros(1), 1)
+    ...     sums = features.Sums.zero(np.zeros(1), 1)
     ...     sums.add(rows, 2.0 * rows)
     ...     return sums
     >>> with ThreadPoolExecutor(2) as executor:
@@ -299,5 +287,5 @@ def sum_rows(
     parts = executor.map(sums_of, ends[:-1], ends[1:])
     total = next(parts)
     for part in parts:
-        total = Sums.combine([total, part])
+        total = features.Sums.combine([total, part])
     return total

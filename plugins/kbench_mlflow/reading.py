@@ -15,20 +15,8 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, urlsplit
 
+from kbench import features
 from kbench.errors import StoreError, SuiteError
-from kbench.features import (
-    TEXTS,
-    Labels,
-    Query,
-    Row,
-    StoredResults,
-    complete_metric,
-    get_experiment,
-    load_registry,
-    machine_id,
-    runnable,
-    sort_by_dataset,
-)
 from kbench.messages import list_some, option, plural, similar
 from kbench.records import ACCURACY, TASK_TYPES, Metric
 from kbench.records.canonical import Json, dumps, encodable
@@ -48,10 +36,10 @@ _PIECE_CHARS, _MAX_BYTES = 5000, 2**26
 # statuses of cells without results that have no run
 LEFT_OUT = ("unavailable", "skipped")
 
-_TYPES = {each.name: "str" if each.name == "task" else each.type for each in fields(Row)}
+_TYPES = {each.name: "str" if each.name == "task" else each.type for each in fields(features.Row)}
 
 
-def read_stored_results(query: Query) -> StoredResults:
+def read_stored_results(query: features.Query) -> features.StoredResults:
     """Read the runs of a suite from the store that a query names.
 
     StoreError or SuiteError is raised if the suite has none.
@@ -61,7 +49,7 @@ def read_stored_results(query: Query) -> StoredResults:
     path = address.path
     if path is not None and not path.exists():
         raise StoreError(f"there are no runs yet: {path} does not exist; run `kbench suite` first")
-    name = get_experiment(query.suite)
+    name = features.get_experiment(query.suite)
     store = Store(uri)
     runs = store.read(name, query.superseded)
     if not (rows := [*map(row_of_run, runs), *rows_without_run(store.tags(name))]):
@@ -69,19 +57,19 @@ def read_stored_results(query: Query) -> StoredResults:
         raise SuiteError(f"the store {address.name} has no runs of {name!r}{hint}")
     owners = {row.machine for row in rows}
     if query.machine != "all":
-        wanted = query.machine or machine_id()
+        wanted = query.machine or features.machine_id()
         if wanted not in owners and query.machine:
             raise SuiteError(
                 f"no runs of machine {query.machine!r}; available: {', '.join(sorted(owners))}"
             )
         if wanted not in owners:
             wanted = (runs or rows)[-1].machine
-        if len(owners) > 1 or wanted not in (query.machine, machine_id()):
+        if len(owners) > 1 or wanted not in (query.machine, features.machine_id()):
             query.notice(f"runs of machine {wanted}; {option('machine', 'all')} shows all")
         runs = [run for run in runs if run.machine == wanted]
         rows = [row for row in rows if row.machine == wanted]
-    return StoredResults(
-        sort_by_dataset(rows),
+    return features.StoredResults(
+        features.sort_by_dataset(rows),
         name,
         metric_of(runs),
         budget_of(runs),
@@ -90,7 +78,7 @@ def read_stored_results(query: Query) -> StoredResults:
     )
 
 
-def rows_without_run(tags: Mapping[str, str], machine: str = "") -> list[Row]:
+def rows_without_run(tags: Mapping[str, str], machine: str = "") -> list[features.Row]:
     """Return the rows of cells without a run, of one or all machines, from an experiment's tags."""
     rows = []
     ours = (name for name in tags if name.startswith(f"{_ROWS}{machine}"))
@@ -100,7 +88,7 @@ def rows_without_run(tags: Mapping[str, str], machine: str = "") -> list[Row]:
             packed = base64.b64decode("".join(tags[name] for name in pieces))
             unpacked = zlib.decompressobj().decompress(packed, _MAX_BYTES)
             rows += [
-                Row(**{k: v for k, v in each.items() if type(v).__name__ == _TYPES.get(k)})
+                features.Row(**{k: v for k, v in each.items() if type(v).__name__ == _TYPES.get(k)})
                 for each in json.loads(unpacked)
                 if each["status"] in LEFT_OUT and each["task"] in TASK_TYPES
             ]
@@ -108,7 +96,7 @@ def rows_without_run(tags: Mapping[str, str], machine: str = "") -> list[Row]:
 
 
 def tags_without_run(
-    machine: str, rows: Collection[Row], present: Mapping[str, str]
+    machine: str, rows: Collection[features.Row], present: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the tags about a machine's cells without a run that an experiment lacks.
 
@@ -140,7 +128,7 @@ def check_uri(store: str | None, folder: Path | None = None) -> str:
     return uri
 
 
-def _links(address: Address, runs: Sequence[StoredRun]) -> dict[Labels, str]:
+def _links(address: Address, runs: Sequence[StoredRun]) -> dict[features.Labels, str]:
     """Return the addresses of the runs in MLflow's pages, where the store is a server."""
     server = address.server
     if urlsplit(server).scheme.lower() not in ("http", "https"):
@@ -155,7 +143,7 @@ def _links(address: Address, runs: Sequence[StoredRun]) -> dict[Labels, str]:
 
 def _hint(name: str, stored: Sequence[str]) -> str:
     """Say which stored suite may be meant, or how runs of an installed one are made."""
-    installed = runnable(load_registry())
+    installed = features.runnable(features.load_registry())
     command = f"; `kbench suite {name}` creates them" if name in installed else ""
     hint = command or similar(name, stored) or similar(name, installed)
     if stored and "did you mean" not in hint:
@@ -163,10 +151,10 @@ def _hint(name: str, stored: Sequence[str]) -> str:
     return hint
 
 
-def row_of_run(run: StoredRun) -> Row:
+def row_of_run(run: StoredRun) -> features.Row:
     """Return the row of an MLflow run, with all that its tags and metrics say."""
     tags = {name.removeprefix("kbench."): value for name, value in run.tags.items()}
-    return Row(
+    return features.Row(
         dataset=run.params.get("dataset", ""),
         feature_map=run.params.get("feature_map", ""),
         learner=run.params.get("learner", ""),
@@ -190,7 +178,7 @@ def row_of_run(run: StoredRun) -> Row:
         search=_parse_value(tags.get("search_curves", ""), dict, {}),
         budget_curve=_parse_value(tags.get("budget_curve", ""), _points, []),
         map_details=_parse_value(tags.get("map_details", ""), dict, {}),
-        **{name: tags.get(name, "") for name in TEXTS},
+        **{name: tags.get(name, "") for name in features.TEXTS},
         search_space=tuple(name for name in tags.get("search_space", "").split(", ") if name),
         start_ms=run.start_ms,
         end_ms=run.end_ms,
@@ -207,7 +195,7 @@ def metric_of(runs: Sequence[StoredRun]) -> Metric:
     if not named:
         return ACCURACY
     name, better = named.most_common(1)[0][0]
-    return complete_metric(Metric(name, "lower" if better == "lower" else "higher"))
+    return features.complete_metric(Metric(name, "lower" if better == "lower" else "higher"))
 
 
 def budget_of(runs: Sequence[StoredRun]) -> str:

@@ -7,40 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from kbench.features import (
-    CHART_BOTTOM,
-    CHART_HEIGHT,
-    CHART_WIDTH,
-    LEFT,
-    MAX_LINES,
-    RIGHT,
-    SHAPES,
-    Axis,
-    Chart,
-    Frame,
-    Line,
-    Metric,
-    ReportData,
-    Status,
-    Style,
-    Styles,
-    document,
-    draw_lines,
-    duration,
-    element,
-    escape,
-    estimate_width,
-    format_method,
-    group_values,
-    heading,
-    is_share_metric,
-    logarithmic,
-    make_metric_axis,
-    number,
-    pareto_front,
-    text,
-    write_cell,
-)
+from kbench import features
 from kbench_reporting.findings import growth, places
 from kbench_reporting.tables import methods, scaling
 
@@ -55,7 +22,7 @@ class Cost:
     attribute: str
     title: str
     label: str
-    written: Callable[[float], str] = duration
+    written: Callable[[float], str] = features.duration
 
 
 COSTS = (
@@ -65,11 +32,11 @@ COSTS = (
         "predict time",
         "predict time per row, geometric mean over datasets",
     ),
-    Cost("n_components", "number of features", "features, mean over datasets", number),
+    Cost("n_components", "number of features", "features, mean over datasets", features.number),
 )
 
 
-def drawn_costs(content: ReportData) -> Iterator[Cost]:
+def drawn_costs(content: features.ReportData) -> Iterator[Cost]:
     """Yield the costs that all methods have, and in which they differ."""
     for cost in COSTS:
         costs = [getattr(standing, cost.attribute) for standing in content.standings]
@@ -78,10 +45,10 @@ def drawn_costs(content: ReportData) -> Iterator[Cost]:
             yield cost
 
 
-def cost_charts(content: ReportData) -> Iterator[Chart]:
+def cost_charts(content: features.ReportData) -> Iterator[features.Chart]:
     """Draw the metric against the costs of several methods over common datasets."""
-    standings, words = content.standings, heading(content.metric)
-    looks = Styles(content.rows)
+    standings, words = content.standings, features.heading(content.metric)
+    looks = features.Styles(content.rows)
     styles = [looks[standing.method] for standing in standings]
     for cost in drawn_costs(content):
         costs = [getattr(standing, cost.attribute) for standing in standings]
@@ -107,27 +74,29 @@ def cost_charts(content: ReportData) -> Iterator[Chart]:
             for row, place in zip(table.rows, on_front, strict=True)
         ]
         table = replace(table, title=title, columns=columns, rows=rows, notes={})
-        as_error = draw(as_error=True) if is_share_metric(content.metric) else ""
-        yield Chart(title, draw(), table, as_error)
+        as_error = draw(as_error=True) if features.is_share_metric(content.metric) else ""
+        yield features.Chart(title, draw(), table, as_error)
 
 
-def growth_charts(content: ReportData) -> Iterator[Chart]:
+def growth_charts(content: features.ReportData) -> Iterator[features.Chart]:
     """Draw the fit time against the number of training rows, where sizes vary."""
-    looks, drawn = Styles(content.rows), []
-    for line in growth(content)[:MAX_LINES]:
-        name, colour = format_method(line.method), looks[line.method].colour
-        drawn.append(Line(name, line.points, line.place, colour=colour))
+    looks, drawn = features.Styles(content.rows), []
+    for line in growth(content)[: features.MAX_LINES]:
+        name, colour = features.format_method(line.method), looks[line.method].colour
+        drawn.append(features.Line(name, line.points, line.place, colour=colour))
     if drawn:
-        picture = draw_lines(drawn, "training rows", "fit time", number, duration)
-        yield Chart("Fit time against training rows", picture, scaling(content))
+        picture = features.draw_lines(
+            drawn, "training rows", "fit time", features.number, features.duration
+        )
+        yield features.Chart("Fit time against training rows", picture, scaling(content))
 
 
 # -- a metric against a cost: a number per method, names where there is room
 
 _R, _SIZE, _NUMBER = 10.0, 11.5, 10.5
-_FILLED: tuple[Status, ...] = ("frontier", "undecided", "dominated")
+_FILLED: tuple[features.Status, ...] = ("frontier", "undecided", "dominated")
 _BELOW = " (below the axis)"
-_WORDS: Mapping[Status, str] = {
+_WORDS: Mapping[features.Status, str] = {
     "frontier": "on the Pareto front",
     "undecided": "undecided",
     "dominated": "dominated",
@@ -141,8 +110,8 @@ class Plan:
     A method that is `below` the vertical axis is far worse than all others.
     """
 
-    horizontal: Axis
-    vertical: Axis
+    horizontal: features.Axis
+    vertical: features.Axis
     heights: Sequence[float]
     below: Sequence[bool]
     front: Sequence[int]
@@ -152,12 +121,12 @@ def scatter(
     names: Sequence[str],
     costs: Sequence[float],
     values: Sequence[float],
-    metric: Metric,
+    metric: features.Metric,
     label: str,
-    written: Callable[[float], str] = duration,
-    statuses: Sequence[Status] = (),
+    written: Callable[[float], str] = features.duration,
+    statuses: Sequence[features.Status] = (),
     as_error: bool = False,
-    styles: Sequence[Style] = (),
+    styles: Sequence[features.Style] = (),
 ) -> str:
     """Draw a metric against a cost on a logarithmic axis; the Pareto front is a line.
 
@@ -167,7 +136,7 @@ def scatter(
     below the axis, with an arrow.
     """
     plan = planned(costs, values, metric, label, written, as_error)
-    frame = Frame(plan.horizontal, plan.vertical)
+    frame = features.Frame(plan.horizontal, plan.vertical)
     parts = frame.draw()
     points = [
         (frame.x(a), frame.floor - _R - 1 if below else frame.y(b))
@@ -183,8 +152,12 @@ def scatter(
         d += f"H{a:.1f}V{b:.1f}"
         taken += [(x, y - 1, a, y + 1), (a - 1, min(b, y), a + 1, max(b, y))]
         x, y = a, b
-    taken.append((x, y - 1, CHART_WIDTH, y + 1))
-    parts.append(element("path", d=f"{d}H{CHART_WIDTH - RIGHT:.1f}", class_="front"))
+    taken.append((x, y - 1, features.CHART_WIDTH, y + 1))
+    parts.append(
+        features.element(
+            "path", d=f"{d}H{features.CHART_WIDTH - features.RIGHT:.1f}", class_="front"
+        )
+    )
     # the last drawn lies on top: the front, and of it the best
     best = set(front)
     if not statuses:
@@ -193,39 +166,48 @@ def scatter(
         a, b = points[group[0]]
         status = min((statuses[i] for i in group), key=_FILLED.index)
         titles = (
-            f"{names[i]}: {metric.words} {write_cell(metric.name, values[i])}, "
+            f"{names[i]}: {metric.words} {features.write_cell(metric.name, values[i])}, "
             f"{written(costs[i])}, {_WORDS[statuses[i]]}{_BELOW if plan.below[i] else ''}"
             for i in group
         )
         numbers = ", ".join(str(i + 1) for i in group)
-        half = max(_R, estimate_width(numbers, _NUMBER) / 2 + 3)
-        style = styles[group[0]] if styles else Style()
-        drawn = [element("title", escape("; ".join(titles))), outline(style.shape, a, b, half, _R)]
+        half = max(_R, features.estimate_width(numbers, _NUMBER) / 2 + 3)
+        style = styles[group[0]] if styles else features.Style()
+        drawn = [
+            features.element("title", features.escape("; ".join(titles))),
+            outline(style.shape, a, b, half, _R),
+        ]
         if status == "undecided":
             drawn.append(outline(style.shape, a, b, half, _R, True))
-        drawn.append(text(numbers, a, b + 4, text_anchor="middle"))
+        drawn.append(features.text(numbers, a, b + 4, text_anchor="middle"))
         if plan.below[group[0]]:
             arrow = f"M{a - 5:.1f} {frame.floor + 1:.1f}h10l-5 6Z"
-            drawn.append(element("path", d=arrow, class_="below"))
+            drawn.append(features.element("path", d=arrow, class_="below"))
         look = {"class_": f"point {status} c{style.colour}", "data_m": " ".join(map(str, group))}
-        parts.append(element("g", *drawn, **look))
+        parts.append(features.element("g", *drawn, **look))
         taken.append((a - half, b - _R, a + half, b + _R))
     for i in [*front, *(i for i in range(len(points)) if i not in front)]:
-        name = f"{names[i]}: {write_cell(metric.name, values[i])}" if plan.below[i] else names[i]
+        name = (
+            f"{names[i]}: {features.write_cell(metric.name, values[i])}"
+            if plan.below[i]
+            else names[i]
+        )
         parts += _label(name, points[i], taken)
     title = f"{metric.words} against {label}"
-    return document(CHART_WIDTH, CHART_HEIGHT, parts, title, role="group", class_="scatter")
+    return features.document(
+        features.CHART_WIDTH, features.CHART_HEIGHT, parts, title, role="group", class_="scatter"
+    )
 
 
-def upper_part(values: Sequence[float], metric: Metric) -> list[float]:
+def upper_part(values: Sequence[float], metric: features.Metric) -> list[float]:
     """Return the values that an axis shows: without a few that are far worse than the others.
 
     A quarter of them at most, if the gap before the others is the larger half of the range.
     One bad baseline would leave no room for the differences of all others.
 
-    >>> upper_part([0.46, 0.89, 0.91, 0.95], Metric("accuracy"))
+    >>> upper_part([0.46, 0.89, 0.91, 0.95], features.Metric("accuracy"))
     [0.89, 0.91, 0.95]
-    >>> upper_part([0.5, 0.6, 0.7, 0.8], Metric("accuracy"))
+    >>> upper_part([0.5, 0.6, 0.7, 0.8], features.Metric("accuracy"))
     [0.5, 0.6, 0.7, 0.8]
     """
     order = sorted(values, key=metric.gain)
@@ -240,7 +222,7 @@ def upper_part(values: Sequence[float], metric: Metric) -> list[float]:
 def planned(
     costs: Sequence[float],
     values: Sequence[float],
-    metric: Metric,
+    metric: features.Metric,
     label: str,
     written: Callable[[float], str],
     as_error: bool = False,
@@ -249,28 +231,30 @@ def planned(
 
     A value of 1 has no logarithm: it stands at half the smallest other error.
 
-    >>> plan = planned([1.0, 2.0], [0.9, 0.99], Metric("accuracy"), "time", str, True)
+    >>> plan = planned([1.0, 2.0], [0.9, 0.99], features.Metric("accuracy"), "time", str, True)
     >>> plan.vertical.label, plan.vertical.share(0.01) > plan.vertical.share(0.1)
     ('1 - accuracy (lower is better)', True)
-    >>> [round(error, 3) for error in planned([1.0, 2.0], [0.9, 1.0], Metric("accuracy"),
+    >>> [round(error, 3) for error in planned([1.0, 2.0], [0.9, 1.0], features.Metric("accuracy"),
     ...                                       "time", str, True).heights]
     [0.1, 0.05]
     """
     inside = upper_part(values, metric)
     worst = min(map(metric.gain, inside))
-    vertical, heights = make_metric_axis(inside, metric), list(values)
+    vertical, heights = features.make_metric_axis(inside, metric), list(values)
     if as_error:
         least = min((1 - value for value in inside if 1 - value > 1e-9), default=0.01) / 2
         heights = [max(1 - value, least) for value in values]
         errors = [max(1 - value, least) for value in inside]
-        axis = logarithmic(errors, f"1 - {metric.words} (lower is better)", number)
+        axis = features.logarithmic(
+            errors, f"1 - {metric.words} (lower is better)", features.number
+        )
         vertical = replace(axis, low=axis.high, high=axis.low)
     return Plan(
-        logarithmic(costs, label, written),
+        features.logarithmic(costs, label, written),
         vertical,
         heights,
         [metric.gain(value) < worst for value in values],
-        pareto_front(costs, [metric.gain(round(value, 12)) for value in values]),
+        features.pareto_front(costs, [metric.gain(round(value, 12)) for value in values]),
     )
 
 
@@ -286,13 +270,15 @@ def _together(points: Sequence[tuple[float, float]]) -> list[list[int]]:
     [[0, 2], [1]]
     """
     places = enumerate(points)
-    return list(group_values(((round(a, 1), round(b, 1)), i) for i, (a, b) in places).values())
+    return list(
+        features.group_values(((round(a, 1), round(b, 1)), i) for i, (a, b) in places).values()
+    )
 
 
 def _label(name: str, point: tuple[float, float], taken: list[Box]) -> list[str]:
     """Write a name beside its point where it covers nothing else; else nothing."""
     a, b = point
-    wide = estimate_width(name, _SIZE)
+    wide = features.estimate_width(name, _SIZE)
     for left, middle, anchor in (
         (a + _R + 4, b, "start"),
         (a - _R - 4 - wide, b, "end"),
@@ -302,12 +288,14 @@ def _label(name: str, point: tuple[float, float], taken: list[Box]) -> list[str]
         (a - _R - wide, b - _R - 4, "end"),
     ):
         box = (left, middle - 7, left + wide, middle + 7)
-        is_inside = left >= LEFT and box[2] <= CHART_WIDTH - 2
-        is_inside = is_inside and box[1] >= 2 and box[3] <= CHART_HEIGHT - CHART_BOTTOM
+        is_inside = left >= features.LEFT and box[2] <= features.CHART_WIDTH - 2
+        is_inside = (
+            is_inside and box[1] >= 2 and box[3] <= features.CHART_HEIGHT - features.CHART_BOTTOM
+        )
         if is_inside and not any(overlap(box, other) for other in taken):
             taken.append(box)
             at = {"start": left, "end": box[2], "middle": (left + box[2]) / 2}[anchor]
-            return [text(name, at, middle + 4, class_="label", text_anchor=anchor)]
+            return [features.text(name, at, middle + 4, class_="label", text_anchor=anchor)]
     return []
 
 
@@ -329,22 +317,24 @@ def outline(
     """Draw a shape of a width and the height of two radii around a point, or its left half."""
     if shape == 0 and not is_half:
         size = {"width": 2 * half, "height": 2 * radius, "rx": radius}
-        return element("rect", x=x - half, y=y - radius, **size, class_="shape")
+        return features.element("rect", x=x - half, y=y - radius, **size, class_="shape")
     if shape == 0:
         left = x - half + radius
         arc = f"A{radius} {radius} 0 0 0 {left:.1f} {y + radius:.1f}"
         d = f"M{x:.1f} {y - radius:.1f}H{left:.1f}{arc}H{x:.1f}Z"
-        return element("path", d=d, class_="half")
+        return features.element("path", d=d, class_="half")
     # edges across the middle are level, so that corners to the right of it can move there
     furthest = x if is_half else math.inf
     corners = (
         f"{min(x + side * half + more * radius, furthest):.1f} {y + up * radius:.1f}"
         for side, more, up in _CORNERS[shape - 1]
     )
-    return element("path", d=f"M{'L'.join(corners)}Z", class_="half" if is_half else "shape")
+    return features.element(
+        "path", d=f"M{'L'.join(corners)}Z", class_="half" if is_half else "shape"
+    )
 
 
 def sample(shape: int) -> str:
     """Draw a shape for a legend."""
-    drawn = outline(shape % SHAPES, 10, 6, 8, 5)
-    return element("svg", drawn, width=20, height=12, class_="sample", aria_hidden="true")
+    drawn = outline(shape % features.SHAPES, 10, 6, 8, 5)
+    return features.element("svg", drawn, width=20, height=12, class_="sample", aria_hidden="true")

@@ -18,44 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from kbench import records
+from kbench import features, records
 from kbench._version import __version__
 from kbench.errors import PluginError
-from kbench.features import (
-    ALPHA,
-    EQUAL,
-    IMPORTED,
-    MAX_LINES,
-    NO_TEST,
-    OF_ANY_SIZE,
-    ROPE,
-    Chart,
-    Lead,
-    Method,
-    Part,
-    Registry,
-    ReportData,
-    Section,
-    Styles,
-    TableLine,
-    Verbs,
-    Written,
-    answer_sentences,
-    collect_sections,
-    columns,
-    environment_of_pages,
-    format_method,
-    heading,
-    holdout_ratio,
-    lacking,
-    leaderboard_sentences,
-    p_value,
-    round_mean,
-    stats,
-    value_writer,
-    write_cell,
-    write_sd,
-)
 from kbench.messages import plural, printable, printable_json, printable_lines
 from kbench.records import ACCURACY
 from kbench_reporting import charts, diagram, findings, pictures, tables
@@ -83,7 +48,10 @@ _SHOWN = (
 
 
 def page(
-    content: ReportData, registry: Registry, lead: Lead | None = None, verbs: Verbs | None = None
+    content: features.ReportData,
+    registry: features.Registry,
+    lead: features.Lead | None = None,
+    verbs: features.Verbs | None = None,
 ) -> str:
     """Write the report of a suite as one self-contained HTML page, with `lead` at the top.
 
@@ -92,40 +60,42 @@ def page(
     loaded from elsewhere.
     """
     numbers = {method: str(i) for i, method in enumerate(content.methods)}
-    by_name = {format_method(method): number for method, number in numbers.items()}
-    environment, sandbox = (environment_of_pages(__package__, each) for each in (False, True))
+    by_name = {features.format_method(method): number for method, number in numbers.items()}
+    environment, sandbox = (
+        features.environment_of_pages(__package__, each) for each in (False, True)
+    )
     for each in (environment, sandbox):
         each.filters |= {
-            "p": p_value,
+            "p": features.p_value,
             "quoted": shlex.quote,
             "grouped": _group,
             "picture": lambda svg: Markup(checked_picture(svg)),
             "subscripts": _with_subscripts,
         }
         each.globals |= {
-            "name_of": format_method,
-            "shown": write_cell,
-            "beside": write_sd,
+            "name_of": features.format_method,
+            "shown": features.write_cell,
+            "beside": features.write_sd,
             "plural": plural,
             "most_listed": _MAX_LISTED,
             "numbers_of": partial(_row_numbers, numbers | by_name),
         }
     folder = files(__package__) / "templates/page"
     scripts = [(folder / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
-    names = columns(content.metric, content.task)
+    names = features.columns(content.metric, content.task)
     curves, budgets = list_curves(content), findings.ordered_budgets(content)
     values: dict[str, object] = {
         "content": content,
         "lead": lead,
         "metric": content.metric,
-        "heading": heading(content.metric),
-        "lacking": lacking(content.metric),
-        "written": partial(write_cell, content.metric.name),
+        "heading": features.heading(content.metric),
+        "lacking": features.lacking(content.metric),
+        "written": partial(features.write_cell, content.metric.name),
         "digits_of": partial(_list_digits, content),
-        "looks": Styles(content.rows),
+        "looks": features.Styles(content.rows),
         "sample": lambda shape: Markup(charts.sample(shape)),
-        "leaderboard_sentences": leaderboard_sentences(content.leaderboard),
-        "unmeasured": stats.list_unmeasured(content.rows, content.metric),
+        "leaderboard_sentences": features.leaderboard_sentences(content.leaderboard),
+        "unmeasured": features.stats.list_unmeasured(content.rows, content.metric),
         "run": findings.what_was_run(content.rows),
         "warnings": findings.warnings(content.rows),
         "matrix": findings.entries(content),
@@ -133,16 +103,16 @@ def page(
         "in_focus": [numbers[method] for method in content.focus if method in numbers],
         "tables": {name: getattr(tables, name)(content) for name in _SHOWN},
         "columns": names,
-        "any_size": json.dumps([name for name in names if name in OF_ANY_SIZE]),
+        "any_size": json.dumps([name for name in names if name in features.OF_ANY_SIZE]),
         "cells": Markup(
             _script_json([[row.value(name) for name in names] for row in content.rows])
         ),
-        "most_lines": MAX_LINES,
+        "most_lines": features.MAX_LINES,
         "version": __version__,
-        "alpha": ALPHA,
-        "rope": ROPE,
-        "imported_sentence": IMPORTED,
-        "answer": answer_sentences(content.leaderboard, content.focus),
+        "alpha": features.ALPHA,
+        "rope": features.ROPE,
+        "imported_sentence": features.IMPORTED,
+        "answer": features.answer_sentences(content.leaderboard, content.focus),
         "css": Markup((files("kbench.report") / "templates/page.css").read_text(encoding="utf-8")),
         "js": Markup("\n".join(['"use strict";', *scripts])),
         "data": Markup(_script_json(splits_by_cell(content))),
@@ -172,18 +142,22 @@ def page(
         for name, section in sorted(registry.all("dashboard").items())
         if name.endswith(".html.j2")
     ]
-    values["added"] = added_sections(content, environment, verbs or Verbs(warnings.warn))
+    values["added"] = added_sections(content, environment, verbs or features.Verbs(warnings.warn))
     return environment.get_template("page.html.j2").render(values)
 
 
-def _list_digits(content: ReportData, entries: Sequence[findings.Entry]) -> Written:
+def _list_digits(
+    content: features.ReportData, entries: Sequence[findings.Entry]
+) -> features.Written:
     """Return the function that writes the values of a dataset, with the digits that count."""
     rows = [entry.row for entry in entries if entry.row is not None]
     usual = findings.decimals_for(rows, content.metric)
-    return value_writer(content.metric, usual if content.digits is None else content.digits)
+    return features.value_writer(
+        content.metric, usual if content.digits is None else content.digits
+    )
 
 
-def list_curves(content: ReportData) -> dict[str, object]:
+def list_curves(content: features.ReportData) -> dict[str, object]:
     """Return the search curves as the page draws them: by method, parameter, dataset.
 
     Each has the name of the metric of its search, its direction, and whether it is in
@@ -201,12 +175,14 @@ def list_curves(content: ReportData) -> dict[str, object]:
             line = [number, points, searched.words, searched.better, searched.in_units]
             by_parameter.setdefault(parameter, []).append(line)
     return {
-        "methods": [[format_method(content.methods[i]), curves[i]] for i in sorted(curves)],
+        "methods": [
+            [features.format_method(content.methods[i]), curves[i]] for i in sorted(curves)
+        ],
         "datasets": content.datasets,
     }
 
 
-def splits_by_cell(content: ReportData) -> dict[str, object]:
+def splits_by_cell(content: features.ReportData) -> dict[str, object]:
     """Return the data with which the page compares any two methods on each dataset.
 
     The metric of every split, rounded to twelve digits: to fewer, equal differences
@@ -221,28 +197,28 @@ def splits_by_cell(content: ReportData) -> dict[str, object]:
         if row.status != "ok" or value is None:
             continue
         by_split = {
-            f"{i}/{str(row.split_hash.get(i, ''))[:6]}": round_mean(split_value)
+            f"{i}/{str(row.split_hash.get(i, ''))[:6]}": features.round_mean(split_value)
             for i, split_value in row.by_split(content.metric.name).items()
         }
-        ratio = round(holdout_ratio(row), 6)
+        ratio = round(features.holdout_ratio(row), 6)
         number = content.datasets.index(row.dataset)
-        cells.append((number, place[row.method], round_mean(value), ratio, by_split))
+        cells.append((number, place[row.method], features.round_mean(value), ratio, by_split))
     most = max((len(cell[-1]) for cell in cells), default=0)
-    critical = [round(float(t.ppf(1 - ALPHA / 2, n - 1)), 4) for n in range(2, most + 1)]
+    critical = [round(float(t.ppf(1 - features.ALPHA / 2, n - 1)), 4) for n in range(2, most + 1)]
     return {
         "datasets": content.datasets,
-        "methods": [format_method(method) for method in content.methods],
+        "methods": [features.format_method(method) for method in content.methods],
         "cells": cells,
         "sign": content.metric.gain(1),
         "in_units": content.metric.in_units,
         "any_size": content.metric.task != "classification" and content.metric != ACCURACY,
-        "equal": EQUAL,
-        "no_test": NO_TEST,
+        "equal": features.EQUAL,
+        "no_test": features.NO_TEST,
         "t": [0.0, 0.0, *critical],
     }
 
 
-def _row_numbers(numbers: Mapping[Method | str, str], row: TableLine) -> str:
+def _row_numbers(numbers: Mapping[features.Method | str, str], row: features.TableLine) -> str:
     """Return the numbers of the methods that a row of a table is about, with spaces."""
     for names in (("first", "second"), ("method", "against")):
         if all(name in row for name in names):
@@ -268,7 +244,7 @@ def _section(
         return Markup('<p class="bad">the section {} cannot be shown: {}</p>').format(name, problem)
 
 
-def _embed(figure: records.Figure, content: ReportData) -> dict[str, str]:
+def _embed(figure: records.Figure, content: features.ReportData) -> dict[str, str]:
     """Draw a plugin's figure as an image, or return the problem."""
     try:
         form, data = "svg+xml", pictures.given_picture(figure, content, "svg")
@@ -288,12 +264,14 @@ def _embed(figure: records.Figure, content: ReportData) -> dict[str, str]:
 class Added:
     """A section of a feature, rendered; `charts` are those that stand among charts of the core."""
 
-    section: Section
+    section: features.Section
     markup: Markup
     charts: Markup
 
 
-def added_sections(content: ReportData, environment: Environment, verbs: Verbs) -> list[Added]:
+def added_sections(
+    content: features.ReportData, environment: Environment, verbs: features.Verbs
+) -> list[Added]:
     """Render the sections of features; one that cannot be rendered leaves its feature out.
 
     No section may have an id that the template of the page has.
@@ -303,7 +281,7 @@ def added_sections(content: ReportData, environment: Environment, verbs: Verbs) 
     taken = set(re.findall(r'\bid="([\w-]+)"', source))
     made: list[tuple[str, Added]] = []
     failed = set()
-    for feature, section in collect_sections(content, verbs):
+    for feature, section in features.collect_sections(content, verbs):
         if not section.list_parts() or section.within == "terminal" or feature.name in failed:
             continue
         try:
@@ -317,17 +295,17 @@ def added_sections(content: ReportData, environment: Environment, verbs: Verbs) 
     return [each for name, each in made if name not in failed]
 
 
-def _render(section: Section, macros: Any) -> Added:
+def _render(section: features.Section, macros: Any) -> Added:
     parts, charts = section.list_parts(), []
     if section.within == "times":
-        charts = [part for part in parts if isinstance(part, Chart)]
-        parts = [part for part in parts if not isinstance(part, Chart)]
+        charts = [part for part in parts if isinstance(part, features.Chart)]
+        parts = [part for part in parts if not isinstance(part, features.Chart)]
     make = {"": macros.section, "warnings": macros.warnings, "run": macros.line}
     markup = make.get(section.within, macros.rest)(section, parts)
     return Added(section, markup, macros.charts(charts))
 
 
-def _group(parts: Sequence[Part]) -> Iterator[tuple[str, list[Part]]]:
+def _group(parts: Sequence[features.Part]) -> Iterator[tuple[str, list[features.Part]]]:
     """Yield neighbouring parts of a kind together, with its name."""
     for kind, group in itertools.groupby(parts, key=type):
         yield kind.__name__, list(group)

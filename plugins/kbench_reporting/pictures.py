@@ -8,25 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from kbench import records
+from kbench import features, records
 from kbench.errors import PluginError, SuiteError
-from kbench.features import (
-    MAX_LINES,
-    Axis,
-    Reference,
-    Registry,
-    ReportData,
-    Status,
-    Styles,
-    duration,
-    format_method,
-    is_share_metric,
-    logarithmic,
-    number,
-    resolve,
-    wrap_name,
-    write_cell,
-)
 from kbench.messages import did_you_mean
 from kbench.records import Make
 from kbench_reporting import diagram, findings
@@ -42,7 +25,7 @@ _COSTS = {
     "metric-vs-predict-time": COSTS[1],
     "metric-vs-features": COSTS[2],
 }
-_FILLS: Mapping[Status, Literal["full", "left", "none"]] = {
+_FILLS: Mapping[features.Status, Literal["full", "left", "none"]] = {
     "frontier": "full",
     "undecided": "left",
     "dominated": "none",
@@ -59,7 +42,9 @@ KINDS = (*_COSTS, *_ERRORS, "scaling", "ranks")
 _STYLE: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "kbench"}
 
 
-def picture(kind: str, content: ReportData, registry: Registry, form: str) -> bytes:
+def picture(
+    kind: str, content: features.ReportData, registry: features.Registry, form: str
+) -> bytes:
     """Return one of `KINDS`, or a plugin's figure of this name, as "pdf", "png" or "svg"."""
     registered = registry.all("figure")
     if kind in registered:
@@ -77,7 +62,7 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
         )
     if not content.standings:
         raise SuiteError("nothing to draw: no dataset was finished by at least two methods")
-    if kind in _ERRORS and not is_share_metric(content.metric):
+    if kind in _ERRORS and not features.is_share_metric(content.metric):
         raise SuiteError(
             f"nothing to draw: 1 - {content.metric.name} is not an error; "
             f"draw {kind.replace('error', 'metric')}"
@@ -87,11 +72,11 @@ def picture(kind: str, content: ReportData, registry: Registry, form: str) -> by
     return save(_against(content, (_COSTS | _ERRORS)[kind], as_error=kind in _ERRORS), form)
 
 
-def given_picture(figure: records.Figure, content: ReportData, form: str) -> bytes:
+def given_picture(figure: records.Figure, content: features.ReportData, form: str) -> bytes:
     """Return a plugin's figure as a file; any error in it becomes a `PluginError`."""
     rows = [row.to_json(content.metric) for row in content.rows]
     try:
-        if isinstance(figure.draw, Reference):
+        if isinstance(figure.draw, features.Reference):
             drawn = figure.draw.call(f"{__name__}:draw_in_sandbox", {"rows": rows, "form": form})
             return base64.b64decode(drawn, validate=True)
         return _draw(figure.draw, rows, form)
@@ -107,13 +92,13 @@ def draw_in_sandbox(draw: Make, argument: Mapping[str, Any]) -> str:
 
 
 def _draw(draw: Make, rows: Sequence[Mapping[str, object]], form: str) -> bytes:
-    drawn = resolve(draw)(rows)
+    drawn = features.resolve(draw)(rows)
     if not hasattr(drawn, "savefig"):
         raise TypeError(f"draw returned {type(drawn).__name__}, not a matplotlib Figure")
     return save(drawn, form)
 
 
-def given_for(suite: str, registry: Registry) -> Mapping[str, records.Figure]:
+def given_for(suite: str, registry: features.Registry) -> Mapping[str, records.Figure]:
     """Return the figures of plugins that belong to a suite's report."""
     every = registry.all("figure").items()
     return {name: figure for name, figure in every if not figure.suites or suite in figure.suites}
@@ -140,7 +125,7 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _ranks(content: ReportData) -> Figure:
+def _ranks(content: features.ReportData) -> Figure:
     """Draw the rank diagram in the layout of the page's."""
     standings = content.standings
     names = [standing.name for standing in standings]
@@ -171,7 +156,7 @@ def _ranks(content: ReportData) -> Figure:
     return figure
 
 
-def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
+def _against(content: features.ReportData, cost: Cost, as_error: bool = False) -> Figure:
     """Draw the metric against a cost, better values higher; the Pareto front is a line.
 
     A few methods that are far worse than the others stand at the lower end, with an arrow.
@@ -186,7 +171,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
     figure, axes = _frame(plan.horizontal, plan.vertical, 4.2 + 0.21 * rows)
     steps = [costs[i] for i in plan.front], [plan.heights[i] for i in plan.front]
     axes.step(*steps, where="post", color="0.6", lw=1, zorder=0)
-    on_fronts, looks = places(content, cost.attribute), Styles(content.rows)
+    on_fronts, looks = places(content, cost.attribute), features.Styles(content.rows)
     # in points, roughly: constrained layout decides the exact size of the axes
     points = [
         (430 * plan.horizontal.share(a), 260 * (0.0 if below else plan.vertical.share(b)))
@@ -200,7 +185,7 @@ def _against(content: ReportData, cost: Cost, as_error: bool = False) -> Figure:
         name = _in_legend(place, standing.name)
         if plan.below[i]:
             y = axes.get_ylim()[0]
-            name += f" ({write_cell(content.metric.name, standing.mean)}, below the axis)"
+            name += f" ({features.write_cell(content.metric.name, standing.mean)}, below the axis)"
             axes.annotate("↓", (x, y), (-9, 3), textcoords="offset points", size=8)
         size, weight = (10, "bold") if in_focus else (6, "normal")
         alpha = 0.35 if content.focus and not in_focus else 1
@@ -224,29 +209,33 @@ def _free(words: str, point: tuple[float, float], taken: list[Box]) -> tuple[flo
     return (5, 4)
 
 
-def _growth(content: ReportData) -> Figure:
+def _growth(content: features.ReportData) -> Figure:
     """Draw fit times against the number of training rows."""
-    growth = findings.growth(content)[:MAX_LINES]
+    growth = findings.growth(content)[: features.MAX_LINES]
     if not growth:
         raise SuiteError(
             "nothing to draw: the datasets that all methods finished must have at least three "
             "sizes, the largest at least four times the smallest"
         )
     rows, seconds = zip(*(point for line in growth for point in line.points), strict=True)
-    horizontal = logarithmic(rows, "training rows", number)
-    figure, axes = _frame(horizontal, logarithmic(seconds, "fit time", duration), 5.2)
+    horizontal = features.logarithmic(rows, "training rows", features.number)
+    figure, axes = _frame(
+        horizontal, features.logarithmic(seconds, "fit time", features.duration), 5.2
+    )
     for line in growth:
-        name = _in_legend(line.place, format_method(line.method))
+        name = _in_legend(line.place, features.format_method(line.method))
         label = f"{name} (n to the {line.exponent:.2f})"
         axes.plot(*zip(*line.points, strict=True), "o-", ms=3, lw=1, label=label)
     return _with_legend(figure)
 
 
 def _in_legend(place: int, name: str) -> str:
-    return f"{place}  " + "\n".join(wrap_name(name, 44))
+    return f"{place}  " + "\n".join(features.wrap_name(name, 44))
 
 
-def _frame(horizontal: Axis, vertical: Axis, height: float) -> tuple[Figure, Axes]:
+def _frame(
+    horizontal: features.Axis, vertical: features.Axis, height: float
+) -> tuple[Figure, Axes]:
     """Return a figure with the axes of a chart of the page, their marks and a grid."""
     figure = _figure(7.0, height)
     axes = figure.subplots()

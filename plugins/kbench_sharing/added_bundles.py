@@ -19,28 +19,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from kbench import features
 from kbench._version import __version__
 from kbench.errors import BundleError, KbenchError, SuiteError
-from kbench.features import (
-    HOST,
-    METRICS,
-    DataCache,
-    ImportedRow,
-    PlannedCell,
-    Planner,
-    Present,
-    Registry,
-    StoredResults,
-    build,
-    how_many_splits,
-    list_plugins,
-    machine,
-    make_side,
-    make_split_row,
-    state_folder,
-    without_times,
-    write_file,
-)
 from kbench.messages import list_some, mask, option, plural, printable
 from kbench.records import (
     Cell,
@@ -69,7 +50,7 @@ _ID = re.compile(r"[0-9a-f]{6,64}")
 
 def folder() -> Path:
     """Return the folder of imported bundles, in the state folder of this machine."""
-    return state_folder() / "bundles"
+    return features.state_folder() / "bundles"
 
 
 def keep(bundle: Bundle) -> tuple[Path, bool]:
@@ -85,7 +66,7 @@ def keep(bundle: Bundle) -> tuple[Path, bool]:
         return path, False
     data = bundle.files[bundle_records.ROWS_FILE] if is_rows else zip_file.pack_zip(bundle.files)
     try:
-        write_file(path, data, mode=0o400)
+        features.write_file(path, data, mode=0o400)
     except OSError as error:
         raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
     return path, True
@@ -142,7 +123,7 @@ def _read(path: Path) -> Bundle:
 _VERSIONS = ("kbench-core", "python", "numpy", "scipy", "scikit-learn")
 
 
-def read_rows(bundle: Bundle, metric: Metric, records: Records) -> Iterator[ImportedRow]:
+def read_rows(bundle: Bundle, metric: Metric, records: Records) -> Iterator[features.ImportedRow]:
     """Yield the rows of a bundle's cells that have results.
 
     Rows have the spread and the values by split of `metric`; `records` are those of recomputed
@@ -158,7 +139,7 @@ def read_rows(bundle: Bundle, metric: Metric, records: Records) -> Iterator[Impo
         dataset = bundle.datasets[cell.dataset]
         of_cell = cell.cell(dataset.ref)
         equivalence, family = read_meaning(of_cell)
-        planned = PlannedCell(
+        planned = features.PlannedCell(
             of_cell,
             cell.key,
             DatasetFacts(**dataset.model_dump(exclude={"ref"})),
@@ -171,14 +152,16 @@ def read_rows(bundle: Bundle, metric: Metric, records: Records) -> Iterator[Impo
             family=family,
         )
         cpu = ", ".join(dict.fromkeys(cpus[shared[split].machine] for split in sorted(shared)))
-        row = make_split_row(planned, f"{bundle.author} on {cpu}", metric)
+        row = features.make_split_row(planned, f"{bundle.author} on {cpu}", metric)
         checks = list_checks(shared, records)
-        yield ImportedRow(row, metric, bundle.author, cpu, bundle.id[:SHORT], versions, checks)
+        yield features.ImportedRow(
+            row, metric, bundle.author, cpu, bundle.id[:SHORT], versions, checks
+        )
 
 
 def imported_rows(
     suite: str, metric: Metric | None = None, notice: Callable[[str], None] = lambda message: None
-) -> list[ImportedRow]:
+) -> list[features.ImportedRow]:
     """Return the rows of a suite in imported bundles, without their times.
 
     `metric` is by default that of the first bundle. If an author has published a cell several
@@ -186,28 +169,28 @@ def imported_rows(
     skipped.
     """
     records = list_records()
-    rows: dict[tuple[str, str, str, str], ImportedRow] = {}
+    rows: dict[tuple[str, str, str, str], features.ImportedRow] = {}
     for bundle in bundles_of_suite(suite, notice):
         metric = metric or read_metric(bundle)
         for other in read_rows(bundle, metric, records):
             place = (other.author, other.cpu, other.row.key, other.row.made_from)
             earlier = rows.get(place)
             if earlier is None or earlier.row.end_ms < other.row.end_ms:
-                rows[place] = replace(other, row=without_times(other.row))
+                rows[place] = replace(other, row=features.without_times(other.row))
     return list(rows.values())
 
 
-def read_stored_results(name: str) -> StoredResults:
+def read_stored_results(name: str) -> features.StoredResults:
     """Return the latest row of each cell of a bundle, of all machines of its author."""
     bundle = find(name)
     metric = read_metric(bundle)
-    return make_side(list(read_rows(bundle, metric, {})), bundle.manifest.suite, metric)
+    return features.make_side(list(read_rows(bundle, metric, {})), bundle.manifest.suite, metric)
 
 
 def read_metric(bundle: Bundle) -> Metric:
     """Return the metric of a bundle; the plugin of a metric need not be installed."""
     name, better = bundle.manifest.metric, bundle.manifest.better
-    standard = METRICS.get(name)
+    standard = features.METRICS.get(name)
     return standard if standard is not None and standard.better == better else Metric(name, better)
 
 
@@ -233,7 +216,7 @@ def planned_splits(suite: str, protocol: Protocol) -> int:
     >>> planned_splits("uci", Protocol()), planned_splits("balcan-uci", Protocol(cv="holdout"))
     (5, 30)
     """
-    return how_many_splits(protocol, Limits(n_splits=_n_splits(suite)))
+    return features.how_many_splits(protocol, Limits(n_splits=_n_splits(suite)))
 
 
 def _is_plain(ref: Ref) -> bool:
@@ -243,14 +226,16 @@ def _is_plain(ref: Ref) -> bool:
 
 
 @cache
-def _built_in() -> Registry:
-    return build([plugin for plugin in list_plugins() if plugin.distribution == HOST])
+def _built_in() -> features.Registry:
+    return features.build(
+        [plugin for plugin in features.list_plugins() if plugin.distribution == features.HOST]
+    )
 
 
 @cache
-def _planner() -> Planner:
+def _planner() -> features.Planner:
     # it caches the spans of maps; no data are looked up
-    return Planner(_built_in(), DataCache())
+    return features.Planner(_built_in(), features.DataCache())
 
 
 @cache
@@ -282,7 +267,7 @@ def read_named_bundles(names: Sequence[str] | None, recompute: bool = False) -> 
     return [find(name) for name in names or ()]
 
 
-def notices(bundle: Bundle, present: Present) -> list[str]:
+def notices(bundle: Bundle, present: features.Present) -> list[str]:
     """Return the reasons why results of a bundle are not reused; empty if all are valid here."""
     reasons = count_not_reused(bundle, present)
     texts = [f"{plural(n, 'split')}: {reason}" for reason, n in reasons.most_common(_SHOWN)]
@@ -294,7 +279,9 @@ def notices(bundle: Bundle, present: Present) -> list[str]:
     return sentences
 
 
-def reusable(bundles: Iterable[Bundle], present: Present) -> dict[str, Mapping[int, Result]]:
+def reusable(
+    bundles: Iterable[Bundle], present: features.Present
+) -> dict[str, Mapping[int, Result]]:
     """Return results by key of the cell and number of the split; the first bundle takes precedence.
 
     Only results with status "ok" are reused whose dependencies are the same at `present`. Their
@@ -338,7 +325,10 @@ def same_environment(bundle: Bundle) -> str:
 
 def other_versions(bundle: Bundle) -> str:
     """Return the versions of a bundle that differ here; empty if there are none."""
-    mine, theirs = {**machine.versions(), "kbench-core": __version__}, bundle.manifest.versions
+    mine, theirs = (
+        {**features.machine.versions(), "kbench-core": __version__},
+        bundle.manifest.versions,
+    )
     pairs = {name: (theirs.get(name, "none"), mine.get(name, "none")) for name in _PINNED}
     pairs["Python"] = (_minor(theirs.get("python", "")), _minor(mine.get("python", "")))
     differing = [f"{name} {a} (here {b})" for name, (a, b) in pairs.items() if a != b]

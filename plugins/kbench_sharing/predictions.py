@@ -13,16 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kbench import features
 from kbench.errors import BundleError, PluginError
-from kbench.features import (
-    PLAIN,
-    DamagedPredictionsError,
-    Journal,
-    PlannedCell,
-    blob_of_seed,
-    most_bytes,
-    task_key,
-    unpack,
-)
 from kbench.records.canonical import JsonObject
 from kbench_sharing.bundle_records import Bundle, SharedDataset, SharedPredictions, SharedResult
 from kbench_sharing.checks import CLOSE
@@ -31,7 +21,9 @@ _MAX_CLASSES_AWAY = 20
 """Maximum number of classes that the training set of a split may lack."""
 
 
-def dump_predictions(cells: Iterable[PlannedCell], journal: Journal) -> Iterator[JsonObject]:
+def dump_predictions(
+    cells: Iterable[features.PlannedCell], journal: features.Journal
+) -> Iterator[JsonObject]:
     """Yield the lines of all predictions that the journal has kept, once for each key of a cell."""
     seen = set()
     for number, cell in enumerate(cells):
@@ -42,9 +34,11 @@ def dump_predictions(cells: Iterable[PlannedCell], journal: Journal) -> Iterator
         for result in cell.in_order:
             if not result.is_ok:
                 continue
-            most = most_bytes(int(result.metrics.get("n_test", 0.0)), cell.dataset.n_classes)
-            for seed in range(len(result.of_seeds(PLAIN[cell.dataset.task].name))):
-                data = journal.blob(result.address, blob_of_seed(seed), most)
+            most = features.most_bytes(
+                int(result.metrics.get("n_test", 0.0)), cell.dataset.n_classes
+            )
+            for seed in range(len(result.of_seeds(features.PLAIN[cell.dataset.task].name))):
+                data = journal.blob(result.address, features.blob_of_seed(seed), most)
                 if data is not None:
                     encoded = base64.b64encode(data).decode("ascii")
                     yield {"cell": number, "split": result.split, "seed": seed, "data": encoded}
@@ -83,23 +77,23 @@ def _unpack_checked(
     rows = result.metrics.get("n_test", 0.0)
     if not 0 < rows <= 2**31 or rows % 1:
         raise BundleError(f"{place} refers to a split with an unknown number of test rows")
-    n_rows, key = int(rows), task_key(result.cell, line.split)
+    n_rows, key = int(rows), features.task_key(result.cell, line.split)
     try:
         data = base64.b64decode(line.data, validate=True)
     except (binascii.Error, ValueError):
         raise BundleError(f"{place} has predictions that are not base64") from None
-    if len(data) > most_bytes(n_rows, dataset.n_classes):
+    if len(data) > features.most_bytes(n_rows, dataset.n_classes):
         raise BundleError(f"{place} has too many bytes for the predictions of its split")
     reason: Exception | None = None
     for k in _n_classes(dataset):
         try:
-            predictions = unpack(data, key, n_rows, k, max(most, 0))
+            predictions = features.unpack(data, key, n_rows, k, max(most, 0))
             labels = np.arange(dataset.n_classes)
             if dataset.task == "classification" and k < len(labels):
                 some = np.intersect1d(predictions.predicted, labels)
                 labels = np.unique([*some, *labels[: max(k - len(some), 0)]])[:k]
             return predictions.validate(dataset.task, labels, n_rows, "it")
-        except (DamagedPredictionsError, PluginError, ValueError, MemoryError) as error:
+        except (features.DamagedPredictionsError, PluginError, ValueError, MemoryError) as error:
             reason = reason or error
     raise BundleError(f"{place}: {str(reason).splitlines()[0]}") from None
 

@@ -15,17 +15,9 @@ from typing import Annotated, Literal
 
 from pydantic import NonNegativeInt
 
+from kbench import features
 from kbench.errors import BundleError
-from kbench.features import (
-    HERE,
-    Check,
-    Journal,
-    Verdict,
-    group_values,
-    machine,
-    now_ms,
-    state_folder,
-)
+from kbench.features import now_ms
 from kbench.messages import plural
 from kbench.records.canonical import digest
 from kbench_sharing.bundle_records import (
@@ -54,15 +46,15 @@ class Record(Line):
     cell: CellKey
     split: NonNegativeInt
     result: Annotated[str, validate_with(check_digest, "the hash of a result")]
-    verdict: Verdict
+    verdict: features.Verdict
     author: Author
     cpu: CPU
     versions: Versions
     at_ms: NonNegativeInt
 
-    def check(self) -> Check:
+    def check(self) -> features.Check:
         """Return what rows say of it."""
-        return Check(self.split, self.verdict, self.author or HERE, self.at_ms)
+        return features.Check(self.split, self.verdict, self.author or features.HERE, self.at_ms)
 
 
 Records = Mapping[tuple[str, int], list[Record]]
@@ -75,7 +67,7 @@ def hash_result(result: SharedResult) -> str:
 
 
 def make_record(
-    result: SharedResult, verdict: Verdict, author: str, versions: Mapping[str, str]
+    result: SharedResult, verdict: features.Verdict, author: str, versions: Mapping[str, str]
 ) -> Record:
     """Return the record of a split that was recomputed now, on this machine."""
     return Record(
@@ -84,7 +76,7 @@ def make_record(
         result=hash_result(result),
         verdict=verdict,
         author=author,
-        cpu=machine.cpu_model(),
+        cpu=features.machine.cpu_model(),
         versions=dict(versions),
         at_ms=now_ms(),
     )
@@ -105,16 +97,16 @@ def list_records() -> Records:
     return group_records(records)
 
 
-def _journal() -> Journal:
-    return Journal(state_folder() / f"{_KIND}.jsonl")
+def _journal() -> features.Journal:
+    return features.Journal(features.state_folder() / f"{_KIND}.jsonl")
 
 
 def group_records(records: Iterable[Record]) -> Records:
     """Return records by key of the cell and number of the split."""
-    return group_values(((record.cell, record.split), record) for record in records)
+    return features.group_values(((record.cell, record.split), record) for record in records)
 
 
-def list_checks(results: Mapping[int, SharedResult], records: Records) -> list[Check]:
+def list_checks(results: Mapping[int, SharedResult], records: Records) -> list[features.Check]:
     """Return the checks of the results of a cell, by number of the split; the oldest first."""
     checks = []
     for split, result in results.items():
