@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -10,8 +11,6 @@ from kbench import features
 from kbench.features import hookimpl
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kbench_mlflow.delivery import Delivery
 
 _deliveries: WeakKeyDictionary[features.Run, Delivery] = WeakKeyDictionary()
@@ -84,7 +83,7 @@ def kbench_save_model(
     """Save a pipeline as an MLflow model."""
     if form != "mlflow":
         return None
-    from kbench_mlflow.tracking.model import save_model
+    from kbench_mlflow.tracking.connection import save_model
 
     save_model(pipeline, folder, example, requirements)
     return True

@@ -65,7 +65,7 @@ OTHER_VALUE = a_run(
 def client_of(store):
     """MLflow's client of an open store: to do what others do to it, or to put another in."""
     store.open()
-    return store._connection.client
+    return store.client
 
 
 def live(store, experiment):

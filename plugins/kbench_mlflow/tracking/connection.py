@@ -1,7 +1,7 @@
 """Opening a store, which may be unreachable; errors of MLflow become `StoreError`, in one line.
 
-Its other errors, warnings and output are silenced. A server is asked quickly whether it answers,
-and opened by one process at a time.
+Its other errors, warnings and output are silenced, also while it saves a model. A server is asked
+quickly whether it answers, and opened by one process at a time.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import threading
 import urllib.request
 import warnings
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -192,7 +193,14 @@ class Connection:
         self.client: Client = None
 
     def load(self) -> None:
-        """Import the modules that `open` needs, which takes seconds; open nothing."""
+        """Import what opening a local store needs, which takes seconds; open nothing.
+
+        Nothing is imported for a server: `open` asks first whether it answers.
+        """
+        if self._path is not None:
+            self._import()
+
+    def _import(self) -> None:
         for name, value in (QUIET_DEFAULTS | HTTP_DEFAULTS).items():
             os.environ.setdefault(name, value)
         # for opening only: it acts on all threads
@@ -203,7 +211,11 @@ class Connection:
             note_retry_after()
 
     def open(self) -> None:
-        """Import MLflow and make the client; create the store where it is a local one."""
+        """Import MLflow and make the client; create the store where it is a local one.
+
+        Causes of a `StoreError`: the server does not answer, the database is
+        locked, damaged, half-migrated or of another MLflow version.
+        """
         if self.client is not None:
             return
         uri = self.address.uri
@@ -215,7 +227,7 @@ class Connection:
                 raise StoreError(f"the MLflow store {self.address.name} {text}") from self._cause(
                     error
                 )
-        self.load()
+        self._import()
         import mlflow
 
         opening, no_warnings = self.calls("cannot open"), warnings.catch_warnings(action="ignore")
@@ -284,3 +296,32 @@ class Connection:
 def _release(client: Client) -> None:
     """Close idle connections: MLflow pools them by URI for as long as the process lives."""
     client._tracking_client.store.engine.dispose()
+
+
+def save_model(pipeline: Any, folder: Path, example: Any, requirements: Sequence[str]) -> None:
+    """Save a fitted pipeline as an MLflow model with signature and input example.
+
+    It is loaded with ``mlflow.sklearn.load_model(folder)``, or served with
+    ``mlflow models serve -m folder``. MLflow pickles it: load only what you trust.
+    The folder must not exist; `example` are a few rows as the pipeline takes
+    them, `requirements` packages for pip. A `StoreError` says why MLflow cannot
+    save it.
+    """
+    for name, value in QUIET_DEFAULTS.items():
+        os.environ.setdefault(name, value)
+    with quiet(), warnings.catch_warnings(action="ignore"):
+        import mlflow.sklearn
+        from mlflow.models import infer_signature
+    # MLflow's import sets the levels of its loggers, so they are silenced again
+    with quiet(), warnings.catch_warnings(action="ignore"):
+        try:
+            mlflow.sklearn.save_model(
+                pipeline,
+                str(folder),
+                signature=infer_signature(example, pipeline.predict(example)),
+                input_example=example,
+                pip_requirements=list(requirements),
+                serialization_format="cloudpickle",
+            )
+        except Exception as error:  # errors of MLflow have no common base
+            raise StoreError(f"MLflow cannot save this model: {one_line(error)}") from error

@@ -69,7 +69,7 @@ def _persistent(
     return call
 
 
-class Store:
+class Store(Connection):
     """An MLflow store that holds one run per cell.
 
     `uri` is MLflow's tracking URI. Creating the object imports nothing; every
@@ -89,46 +89,26 @@ class Store:
     """
 
     def __init__(self, uri: str) -> None:
-        self._connection = Connection(uri)
+        super().__init__(uri)
         self._indexes: dict[str, dict[Identity, StoredRun]] = {}
         self.waited_s = 0.0
 
     @property
     def uri(self) -> str:
         """MLflow's tracking URI, with the absolute path of a local store; never to be shown."""
-        return self._connection.address.uri
+        return self.address.uri
 
     @property
     def name(self) -> str:
         """The URI without credentials, for messages, journals and pages."""
-        return self._connection.address.name
-
-    def open(self) -> None:
-        """Import MLflow and open the store; create it where it is a local one.
-
-        Causes of a `StoreError`: the server does not answer, the database is
-        locked, damaged, half-migrated or of another MLflow version.
-        """
-        self._connection.open()
-
-    def load(self) -> None:
-        """Import what opening a local store needs, without opening it.
-
-        Nothing is imported for a server: `open` asks first whether it answers.
-        """
-        if self._connection.address.path is not None:
-            self._connection.load()
-
-    def close(self) -> None:
-        """Release a local store's file; the next call opens it again."""
-        self._connection.close()
+        return self.address.name
 
     @contextlib.contextmanager
     def _calls(self, problem: str) -> Iterator[Client]:
         """Open the store for calls of its client, whose errors begin with the problem."""
         self.open()
-        with self._connection.calls(problem):
-            yield self._connection.client
+        with self.calls(problem):
+            yield self.client
 
     @_persistent
     def experiment(self, name: str) -> Experiment:
@@ -136,9 +116,9 @@ class Store:
         with self._calls(f"cannot get experiment {name!r}") as client:
             entity = client.get_experiment_by_name(name)
             if entity is None:
-                self._connection.check_lock()
+                self.check_lock()
                 try:
-                    client.create_experiment(name, self._connection.artifact_location(name))
+                    client.create_experiment(name, self.artifact_location(name))
                 except Exception:  # another process has created it, or the reply was lost
                     if client.get_experiment_by_name(name) is None:
                         raise
@@ -186,7 +166,7 @@ class Store:
         deleted only once the new one is written. Returns MLflow's id of the run.
         """
         with self._calls("cannot write the report") as client:
-            self._connection.check_lock()
+            self.check_lock()
             return log_report(client, experiment, machine, files)
 
     def cells(self, experiment: Experiment, machine: str) -> list[StoredRun]:
@@ -204,8 +184,8 @@ class Store:
         `read` leaves them out. Returns the number of those that were written.
         """
         with self._calls("cannot write the runs of methods"):
-            self._connection.check_lock()
-            return log_methods(self._connection, experiment, machine, runs)
+            self.check_lock()
+            return log_methods(self, experiment, machine, runs)
 
     @_persistent
     def log(self, experiment: Experiment, run: CellRun) -> str:
@@ -223,10 +203,10 @@ class Store:
                 index = self._index(experiment)
                 stored = index.get(place)
                 if stored is None or not stored.is_written_as(run):
-                    self._connection.check_lock()
+                    self.check_lock()
                     # no entry until the write is complete: after a failure it would be wrong
                     index.pop(place, None)
-                    stored = upsert(self._connection, experiment.id, run, stored)
+                    stored = upsert(self, experiment.id, run, stored)
                     index[place] = stored
                 return stored.run_id
         except StoreError:
@@ -326,10 +306,9 @@ class Store:
         are deleted.
         """
         if experiment.id not in self._indexes:
-            client = self._connection.client
-            best, others = _best(self._live(client, experiment.id))
+            best, others = _best(self._live(self.client, experiment.id))
             for run in others:
-                client.delete_run(run.run_id)
+                self.client.delete_run(run.run_id)
             self._indexes[experiment.id] = best
         return self._indexes[experiment.id]
 

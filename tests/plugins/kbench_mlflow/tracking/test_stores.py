@@ -235,7 +235,7 @@ def test_nothing_is_printed_and_logging_is_left_as_it_was(path, capfd, recwarn):
     experiment = store.experiment("uci")
     store.log(experiment, FAILED)
     store.log(experiment, a_run())
-    with pytest.raises(StoreError), store._connection.calls("test"):
+    with pytest.raises(StoreError), store.calls("test"):
         client_of(store).log_param("0" * 32, "a", "b")
     assert capfd.readouterr() == ("", "")
     assert not recwarn.list

@@ -31,9 +31,9 @@ def test_writing_again_changes_nothing(store, uci, anew):
     before = state(store, uci)
     again = Store(store.uri) if anew else store
     client = client_of(again)
-    again._connection.client = ReadOnly(client)
+    again.client = ReadOnly(client)
     assert again.log(uci, a_run()) == run_id
-    again._connection.client = client
+    again.client = client
     assert state(store, uci) == before
 
 
@@ -160,13 +160,13 @@ def test_a_fault_at_any_write_is_repaired(store, first, second, after, monkeypat
         experiment = store.experiment(f"fault {nth}")
         if first is not None:
             store.log(experiment, first)
-        store._connection.client = Faulty(client, nth, after)
+        store.client = Faulty(client, nth, after)
         failed = False
         try:
             store.log(experiment, second)
         except StoreError:
             failed = True
-        store._connection.client = client
+        store.client = client
         if failed:
             faults += 1
             store.log(experiment, second)
@@ -191,10 +191,8 @@ def test_a_fault_at_any_write_is_repaired(store, first, second, after, monkeypat
 
 def test_one_short_fault_is_not_even_reported(store, uci, monkeypatch):
     store.open()
-    monkeypatch.setattr(store._connection, "insert", lambda *runs: [])
-    store._connection.client = Faulty(
-        client_of(store), 1, after=True
-    )  # the reply to the creation is lost
+    monkeypatch.setattr(store, "insert", lambda *runs: [])
+    store.client = Faulty(client_of(store), 1, after=True)  # the reply to the creation is lost
     store.log(uci, a_run())
     assert len(live(store, uci)) == 1
 
@@ -225,7 +223,7 @@ def test_a_dataset_that_another_writer_adds_at_the_same_time(store, uci, monkeyp
         log_inputs(run_id, datasets)
 
     monkeypatch.setattr(client_of(store), "log_inputs", racing)
-    monkeypatch.setattr(store._connection, "insert", lambda *runs: [])
+    monkeypatch.setattr(store, "insert", lambda *runs: [])
     store.log(uci, a_run())
     assert len(failures) == 2
     assert state(store, uci)[0][5] == [("iris", IRIS.digest[:36])]
@@ -234,14 +232,14 @@ def test_a_dataset_that_another_writer_adds_at_the_same_time(store, uci, monkeyp
 def test_a_run_is_inserted_as_mlflow_would_write_it(store, uci, monkeypatch):
     run = a_run(artifacts={"map/ä.json": "{}\n"}, n_splits_done=3)
     with monkeypatch.context() as patch:
-        patch.setattr(store._connection, "insert", lambda *runs: [])
+        patch.setattr(store, "insert", lambda *runs: [])
         by_calls = store.log(uci, run)
         expected = state(store, uci), rows(store, by_calls)
     client_of(store).delete_run(by_calls)
     inserted = Store(store.uri).log(uci, run)
     assert (state(store, uci), rows(store, inserted)) == expected
     assert client_of(store).download_artifacts(inserted, "map/ä.json")
-    with contextlib.closing(sqlite3.connect(store._connection.address.path)) as opened:
+    with contextlib.closing(sqlite3.connect(store.address.path)) as opened:
         assert opened.execute("SELECT count(*) FROM datasets").fetchone() == (1,)
 
 
@@ -251,7 +249,7 @@ def rows(store, run_id):
     places = dict.fromkeys(("runs", "tags", "params", "metrics", "latest_metrics"), "run_uuid")
     places |= {"inputs": "destination_id"}
     found = {}
-    with contextlib.closing(sqlite3.connect(store._connection.address.path)) as opened:
+    with contextlib.closing(sqlite3.connect(store.address.path)) as opened:
         opened.row_factory = sqlite3.Row
         for table, column in places.items():
             each = map(dict, opened.execute(columns.format(table, column), [run_id]))
@@ -273,7 +271,7 @@ OTHERWISE = {
 
 @pytest.mark.parametrize("why", ["a column", "a full disk", *OTHERWISE])
 def test_mlflow_writes_what_cannot_be_inserted(store, uci, monkeypatch, why):
-    path, content = store._connection.address.path, a_run().content
+    path, content = store.address.path, a_run().content
     if why == "a column":
         monkeypatch.setattr(IRIS.__class__, "columns", property(lambda data: {"no_such": ""}))
     elif why == "a full disk":
@@ -291,5 +289,5 @@ def test_mlflow_writes_what_cannot_be_inserted(store, uci, monkeypatch, why):
         with contextlib.closing(sqlite3.connect(path)) as connection, connection:
             connection.execute(OTHERWISE[why])
     content = replace(content, tags={"mlflow.user": "me"})
-    assert not store._connection.insert(uci.id, [content])
+    assert not store.insert(uci.id, [content])
     assert live(store, uci) == []
