@@ -88,16 +88,16 @@ def components(tables: Sequence[Array]) -> Components:
     if k < 2 or any(len(table) < 2 or table.shape[1] != k for table in means):
         raise ValueError("tables must have the same methods, at least 2, and at least 2 splits")
     seeds, left_in_means = _seeds(tables)
-    within = [_within(table) for table in means]
-    residual = float(np.mean([each.residual for each in within]))
-    splits = float(np.mean([each.splits for each in within]))
-    of_methods = np.mean([each.by_method for each in within], axis=0) - left_in_means
+    of_splits, residuals, within = zip(*map(_within, means), strict=True)
+    residual, splits = float(np.mean(residuals)), float(np.mean(of_splits))
+    of_methods = np.mean(within, axis=0) - left_in_means
     by_method = tuple(map(float, of_methods)) if k > 2 else ()
     datasets = interaction = None
     if (n := len(means)) > 1:
         # the parts of the splits' variances that are left in the means over splits
-        left = float(np.mean([w.residual / len(t) for w, t in zip(within, means, strict=True)]))
-        left_all = float(np.mean([w.splits / len(t) for w, t in zip(within, means, strict=True)]))
+        sizes = [len(table) for table in means]
+        left = float(np.mean(np.divide(residuals, sizes)))
+        left_all = float(np.mean(np.divide(of_splits, sizes)))
         cells = np.array([table.mean(axis=0) for table in means])
         row_means = cells.mean(axis=1)
         apart = cells - row_means[:, None] - cells.mean(axis=0) + cells.mean()
@@ -127,23 +127,15 @@ def _seeds(tables: Sequence[Array]) -> tuple[Array | None, Array]:
     return np.mean(variances, axis=0), np.mean(left, axis=0)
 
 
-@dataclass(frozen=True)
-class _Within:
-    """Components within one dataset."""
-
-    splits: float
-    residual: float
-    by_method: Array
-
-
-def _within(table: Array) -> _Within:
+def _within(table: Array) -> tuple[float, float, Array]:
+    """Return the components of splits and residuals within one dataset, and those of methods."""
     n, k = table.shape
     apart = table - table.mean(axis=0) - table.mean(axis=1)[:, None] + table.mean()
     residual = float(np.sum(apart**2)) / ((n - 1) * (k - 1))
     splits = float(table.mean(axis=1).var(ddof=1)) - residual / k
     own = np.sum(apart**2, axis=0) / (n - 1)
     by_method = (own - own.sum() / (k * (k - 1))) * k / (k - 2) if k > 2 else own
-    return _Within(splits, residual, by_method)
+    return splits, residual, by_method
 
 
 def splits_needed(

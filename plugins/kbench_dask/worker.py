@@ -219,18 +219,10 @@ def read_manifest(
     )
     made = (present.build(outcome.recorded) or features.Manifest()) | core
     present.save()
-    return _strip_paths(made.across_hosts()) | _versions()
-
-
-def _versions() -> features.Manifest:
-    """Return the versions that no file of a component names.
-
-    The BLAS decides the last digits of a product of matrices.
-    """
+    # no file of a component names the BLAS, which decides the last digits of a product of matrices
     versions = features.machine.versions()
-    return features.Manifest(
-        distributions={name: versions.get(name) for name in ("kbench-core", "blas")}
-    )
+    named = {name: versions.get(name) for name in ("kbench-core", "blas")}
+    return _strip_paths(made.across_hosts()) | features.Manifest(distributions=named)
 
 
 def _strip_paths(manifest: features.Manifest) -> features.Manifest:

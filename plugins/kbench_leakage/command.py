@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kbench import features
 from kbench.errors import DatasetError
 from kbench.features import completion, echo, options_from
 from kbench.messages import option
+from kbench.records import Problem, Protocol, Ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from kbench.features import Fetching, Registry
-    from kbench.records import Problem, Protocol, Ref
     from kbench_leakage.findings import Leakage
 
 
@@ -58,14 +56,12 @@ def leakage(
 
     The exit code is 1 if a dataset is unavailable.
     """
-    from kbench.features import load_registry, open_fetching
-
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
-    registry = load_registry()
+    registry = features.load_registry()
     chosen = _choose_datasets(what, own, dataset or [], data, registry)
     lost = 0
-    with open_fetching(registry, many=True) as fetching:
+    with features.open_fetching(registry, many=True) as fetching:
         for label, result in _each(chosen, fetching):
             lost += isinstance(result, str)
             _print(label, result, as_json)
@@ -73,18 +69,19 @@ def leakage(
 
 
 def _choose_datasets(
-    what: str, own: Mapping[str, Any], patterns: list[str], data: str | None, registry: Registry
+    what: str,
+    own: Mapping[str, Any],
+    patterns: list[str],
+    data: str | None,
+    registry: features.Registry,
 ) -> list[tuple[Ref, Protocol]]:
     """Return the datasets to check, with the protocols that split them."""
-    from kbench.features import Verbs, dataset_of_file, is_data_file, put_flags, select_suite
-    from kbench.records import Protocol
-
     reading = {name: value for name, value in own.items() if value}
-    if not is_data_file(what, registry):
+    if not features.is_data_file(what, registry):
         if reading:
             first = option(next(iter(reading)))
             raise DatasetError(f"{first} is for a data file, not for a suite")
-        suite = select_suite(what, registry, patterns, data=data)
+        suite = features.select_suite(what, registry, patterns, data=data)
         protocols = {
             ref.label: block.protocol_of(ref)
             for block in reversed(suite.blocks)
@@ -94,30 +91,31 @@ def _choose_datasets(
     if patterns or data:
         named = f"{option('dataset')} and {option('data')}"
         raise DatasetError(f"{what}: {named} is for suites, not for a data file")
-    ref, notices = dataset_of_file(what, registry=registry, **reading), []
-    if (found := Verbs().one("kbench_file_preview", ref=ref, registry=registry)) is not None:
+    ref, notices = features.dataset_of_file(what, registry=registry, **reading), []
+    if (
+        found := features.Verbs().one("kbench_file_preview", ref=ref, registry=registry)
+    ) is not None:
         ref, notices = found
     # this command has no option that keeps a column
     for notice in (each for each in notices if not each.startswith("left out: ")):
-        echo(f"kbench: {put_flags(notice)}", err=True)
+        echo(f"kbench: {features.put_flags(notice)}", err=True)
     is_official = "group" in reading or "time_column" in reading
     return [(ref, Protocol(cv="official" if is_official else "stratified"))]
 
 
 def _each(
-    chosen: list[tuple[Ref, Protocol]], fetching: Fetching
+    chosen: list[tuple[Ref, Protocol]], fetching: features.Fetching
 ) -> Iterator[tuple[str, Leakage | str]]:
     """Yield each dataset with what was found, or why it cannot be had."""
-    from kbench.records import DatasetFacts
     from kbench_leakage.stored_checks import read_leakage
 
     for line, protocol in chosen:
         for ref in fetching.expand(line):
-            facts: DatasetFacts | Problem = fetching.dataset(ref)
-            if isinstance(facts, DatasetFacts):
-                yield ref.label, read_leakage(facts, protocol)
-            else:
+            facts = fetching.dataset(ref)
+            if isinstance(facts, Problem):
                 yield ref.label, facts.reason
+            else:
+                yield ref.label, read_leakage(facts, protocol)
 
 
 def _print(label: str, result: Leakage | str, as_json: bool) -> None:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kbench import features
 from kbench.features import echo, options_from
 from kbench.messages import plural
-
-if TYPE_CHECKING:
-    from kbench.records import DatasetFacts
+from kbench.records import DatasetFacts, Problem
 
 
 def list_(
@@ -67,8 +65,6 @@ def fetch(
     The exit code is 1 if a dataset is unavailable. Downloaded datasets stay in the cache; the
     same command continues with the missing ones.
     """
-    from kbench.records import Problem
-
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = features.load_registry()

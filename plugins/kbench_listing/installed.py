@@ -8,21 +8,17 @@ import re
 import shutil
 import sys
 import tomllib
+from collections.abc import Iterator, Mapping
+from importlib.resources.abc import Traversable
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from kbench import features
 from kbench.features import SuiteError, completion, echo, first_sentence
 from kbench.messages import did_you_mean
-from kbench.records import write_value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from importlib.resources.abc import Traversable
-
-    from kbench.records import Make, Metric
+from kbench.records import Make, Metric, write_value
 
 _KINDS: dict[str, features.Kind | None] = {
     "datasets": "dataset",

@@ -22,6 +22,7 @@ from kbench_openml._transport import (
     DEFAULT,
     Server,
     configured,
+    host,
     is_offline,
     is_reachable,
     not_cached_error,
@@ -93,8 +94,8 @@ def load(
         if not offline and not is_reachable(server):
             if not _may_be_cached(server, data_id, task_id):
                 raise SourceUnreachableError(
-                    f"{label}: {server.host} cannot be reached. Run again with network access; "
-                    "cached datasets need none."
+                    f"{label}: {host(server.url)} cannot be reached. Run again with network "
+                    "access; cached datasets need none."
                 )
             offline = True
         elif offline and not _may_be_cached(server, data_id, task_id):
@@ -155,8 +156,8 @@ def expand(openml_suite: int | str | None = None, **params: object) -> list[Ref]
     except (OSError, ValueError, KeyError, TypeError):
         if is_offline() or not is_reachable(server):
             raise SourceUnreachableError(
-                f"{label}: {server.host} cannot be reached, and its list of tasks is not in the "
-                "cache. Run again with network access."
+                f"{label}: {host(server.url)} cannot be reached, and its list of tasks is not in "
+                "the cache. Run again with network access."
             ) from None
         with one_process(notes), client(label, False) as openml:
             with translate(label):

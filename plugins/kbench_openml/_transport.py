@@ -46,11 +46,6 @@ class Server:
     url: str  # of the API
     cache: Path  # the client's folder for this server
 
-    @property
-    def host(self) -> str:
-        """Host and port, for messages."""
-        return host(self.url)
-
 
 def is_offline() -> bool:
     """Check whether ``KBENCH_OFFLINE`` is set, and neither 0, false nor no."""

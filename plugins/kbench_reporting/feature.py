@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from kbench import features
 from kbench.features import hookimpl
-
-if TYPE_CHECKING:
-    from kbench.features import Lead, Registry, ReportData
 
 
 @hookimpl
-def kbench_report_page(data: ReportData, registry: Registry, lead: Lead | None) -> str:
+def kbench_report_page(
+    data: features.ReportData, registry: features.Registry, lead: features.Lead | None
+) -> str:
     """Write the page."""
     from kbench_reporting.page import page
 
@@ -19,7 +17,9 @@ def kbench_report_page(data: ReportData, registry: Registry, lead: Lead | None) 
 
 
 @hookimpl
-def kbench_report_picture(kind: str, data: ReportData, registry: Registry, form: str) -> bytes:
+def kbench_report_picture(
+    kind: str, data: features.ReportData, registry: features.Registry, form: str
+) -> bytes:
     """Draw a figure."""
     from kbench_reporting.pictures import picture
 

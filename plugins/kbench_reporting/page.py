@@ -70,7 +70,9 @@ def page(
             "quoted": shlex.quote,
             "grouped": _group,
             "picture": lambda svg: Markup(checked_picture(svg)),
-            "subscripts": _with_subscripts,
+            "subscripts": lambda text: Markup(
+                _SUBSCRIPT.sub(r"<sub>\1</sub>", str(escape(printable_lines(text))))
+            ),
         }
         each.globals |= {
             "name_of": features.format_method,
@@ -121,7 +123,8 @@ def page(
         "diagram": "",
         "figures": [
             _embed(figure, content)
-            for figure in pictures.given_for(content.suite, registry).values()
+            for figure in registry.all("figure").values()
+            if not figure.suites or content.suite in figure.suites
         ],
     }
     if content.standings:
@@ -309,10 +312,6 @@ def _group(parts: Sequence[features.Part]) -> Iterator[tuple[str, list[features.
     """Yield neighbouring parts of a kind together, with its name."""
     for kind, group in itertools.groupby(parts, key=type):
         yield kind.__name__, list(group)
-
-
-def _with_subscripts(text: str) -> Markup:
-    return Markup(_SUBSCRIPT.sub(r"<sub>\1</sub>", str(escape(printable_lines(text)))))
 
 
 _ACTIVE = ("href", "id", "src", "style")

@@ -98,12 +98,6 @@ def _draw(draw: Make, rows: Sequence[Mapping[str, object]], form: str) -> bytes:
     return save(drawn, form)
 
 
-def given_for(suite: str, registry: features.Registry) -> Mapping[str, records.Figure]:
-    """Return the figures of plugins that belong to a suite's report."""
-    every = registry.all("figure").items()
-    return {name: figure for name, figure in every if not figure.suites or suite in figure.suites}
-
-
 def save(figure: Figure, form: str) -> bytes:
     """Return a figure as a file.
 

@@ -49,7 +49,7 @@ def rescore(
     verbs = features.Verbs(_notice)
     for message in features.collect_notices(registry, options, verbs):
         _notice(message)
-    report = features.execute(features.Run(chosen, registry, options, _watcher(), verbs))
+    report = features.execute(features.Run(chosen, registry, options, _Waits(), verbs))
     for added in report.added:
         echo(json.dumps(asdict(added)) if as_json else added.sentence)
     if not as_json and not report.interrupted:
@@ -75,14 +75,11 @@ def _notice(message: str) -> None:
     echo(f"kbench: {message}", err=True)
 
 
-def _watcher() -> features.Watcher:
-    """Return a watcher that shows what must be waited for; sentences come at the end."""
+class _Waits(features.Watcher):
+    """Shows what must be waited for; sentences come at the end."""
 
-    class Waits(features.Watcher):
-        def notice(self, message: str) -> None:
-            _notice(message)
+    def notice(self, message: str) -> None:
+        _notice(message)
 
-        def on_loading(self, dataset: str) -> None:
-            _notice(f"fetching {dataset}")
-
-    return Waits()
+    def on_loading(self, dataset: str) -> None:
+        _notice(f"fetching {dataset}")

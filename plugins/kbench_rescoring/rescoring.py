@@ -34,7 +34,7 @@ from kbench.features import (
     send_scored,
     unpack,
 )
-from kbench.messages import did_you_mean
+from kbench.messages import did_you_mean, last_line
 from kbench.records import STOPPING, Added, Metric, Missing, Ref, Result
 
 TIME_S = 60.0
@@ -215,7 +215,7 @@ class Rescoring:
                 memory_mib=self._run.suite.limits.task_memory_mib,
                 converse=partial(send_scored, truth=truth, predictions=predictions),
             )
-        why = _last_line(outcome.error)
+        why = last_line(outcome.error).removeprefix("kbench.errors.PluginError: ") or "it failed"
         if outcome.status in STOPPING:
             why = self._stopped[name] = f"the metric ended with status {outcome.status}: {why}"
         if outcome.status != "ok":
@@ -262,12 +262,6 @@ def _refuse_other_task(metrics: Mapping[str, Metric], cells: Sequence[PlannedCel
                     f"metric {name!r} is for {metric.task}, and "
                     f"{cell.cell.dataset.label!r} is {cell.dataset.task}"
                 )
-
-
-def _last_line(error: str) -> str:
-    """Return the last line of a traceback, without the class of kbench's own errors."""
-    lines = [line.strip() for line in error.splitlines() if line.strip()]
-    return lines[-1].removeprefix("kbench.errors.PluginError: ") if lines else "it failed"
 
 
 class KnownOnly(Strategy):

@@ -8,7 +8,7 @@ from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -22,9 +22,8 @@ from pydantic import (
     ValidationError,
 )
 
-from kbench import records
+from kbench import features, records
 from kbench.errors import BundleError
-from kbench.features import task_key
 from kbench.messages import printable
 from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
 from kbench.records.canonical import Json, JsonObject, digest, from_json
@@ -35,9 +34,6 @@ from kbench_sharing.untrusted_text import (
     check_label,
     check_versions,
 )
-
-if TYPE_CHECKING:
-    from kbench.features import Predictions
 
 FORMAT = 5
 """Version of the format, the only one that is read. Adding a field to a record below needs a new
@@ -255,7 +251,7 @@ class SharedResult(Line):
         """Return the record; `machine` is the local name of its machine."""
         limits: JsonObject = {n: math.inf if v is None else v for n, v in self.limits}
         of_task = {
-            "task_key": task_key(self.cell, self.split),
+            "task_key": features.task_key(self.cell, self.split),
             "cell_key": self.cell,
             "details": Details(**dict(self.details)),
             "limits": Limits(**limits),
@@ -347,7 +343,9 @@ class Bundle:
     plugins: list[SharedPlugin]
     files: Mapping[str, bytes]
     dependencies: Mapping[str, records.Manifest] = field(default_factory=dict)
-    predictions: Mapping[tuple[str, int], Sequence[Predictions]] = field(default_factory=dict)
+    predictions: Mapping[tuple[str, int], Sequence[features.Predictions]] = field(
+        default_factory=dict
+    )
 
     @property
     def n_results(self) -> int:

@@ -85,7 +85,10 @@ def _unpack_checked(
     if len(data) > features.most_bytes(n_rows, dataset.n_classes):
         raise BundleError(f"{place} has too many bytes for the predictions of its split")
     reason: Exception | None = None
-    for k in _n_classes(dataset):
+    # a training set may lack rare classes
+    fewest = max(dataset.n_classes - _MAX_CLASSES_AWAY, 1)
+    counts = range(dataset.n_classes, fewest - 1, -1)
+    for k in counts if dataset.task == "classification" else (0,):
         try:
             predictions = features.unpack(data, key, n_rows, k, max(most, 0))
             labels = np.arange(dataset.n_classes)
@@ -96,13 +99,6 @@ def _unpack_checked(
         except (features.DamagedPredictionsError, PluginError, ValueError, MemoryError) as error:
             reason = reason or error
     raise BundleError(f"{place}: {str(reason).splitlines()[0]}") from None
-
-
-def _n_classes(dataset: SharedDataset) -> Iterable[int]:
-    """Return the possible numbers of classes of a training set, which may lack rare ones."""
-    if dataset.task == "regression":
-        return (0,)
-    return range(dataset.n_classes, max(dataset.n_classes - _MAX_CLASSES_AWAY, 1) - 1, -1)
 
 
 def differing(

@@ -122,17 +122,15 @@ def check_label(value: str, kind: str) -> str:
         problem = "has characters that cannot be displayed"
     elif _INVISIBLE.search(value):
         problem = "has invisible characters"
-    elif unicodedata.normalize("NFC", value) != value or any(map(_is_styled, "".join(words))):
+    elif unicodedata.normalize("NFC", value) != value or any(
+        unicodedata.name(sign, "").startswith(_STYLED) for word in words for sign in word
+    ):
         problem = "has compatibility characters"
     elif any(len(_scripts(word)) > 1 or _LIKE_LATIN.fullmatch(word) for word in words):
         problem = "has letters that look like Latin letters"
     else:
         return value
     raise BundleError(f"the {kind} {printable(value, 60)!r} {problem}")
-
-
-def _is_styled(sign: str) -> bool:
-    return unicodedata.name(sign, "").startswith(_STYLED)
 
 
 def _scripts(word: str) -> set[str]:
