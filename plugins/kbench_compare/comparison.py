@@ -90,16 +90,6 @@ class Compared:
     changes: dict[str, Change]
     """By the metric that is compared, and `TIMES`."""
 
-    @property
-    def broken(self) -> bool:
-        """Whether it was ok and failed."""
-        return self.status_a == "ok" and self.status_b not in ("ok", "unavailable")
-
-    @property
-    def unavailable(self) -> bool:
-        """Whether it was ok and its data are unavailable now."""
-        return self.status_a == "ok" and self.status_b == "unavailable"
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -125,9 +115,10 @@ class Comparison:
         wanted = set(fail_on)
         names = [self.metric.name] if "metric" in wanted else []
         names += TIMES if "time" in wanted else ()
-        worse = [(cell.labels, cell.status_b) for cell in self.cells if wanted and cell.broken]
+        lost = [cell for cell in self.cells if cell.status_a == "ok" and cell.status_b != "ok"]
+        worse = [(c.labels, c.status_b) for c in lost if wanted and c.status_b != "unavailable"]
         if "missing" in wanted:
-            worse += [(cell.labels, cell.status_b) for cell in self.cells if cell.unavailable]
+            worse += [(c.labels, c.status_b) for c in lost if c.status_b == "unavailable"]
             worse += [(labels, "missing") for labels, was in self.only_a.items() if was == "ok"]
         return worse + [
             (cell.labels, name)

@@ -326,8 +326,7 @@ def _task_facts(description: bytes, task_id: int, label: str) -> tuple[str, int,
 
 
 def _splits(file: Path, dataset: Dataset, label: str) -> list[Split]:
-    table = read_arff(file, f"{label}: its splits")
-    columns = {column.name: column for column in table.columns}
+    columns = {column.name: column for column in read_arff(file, f"{label}: its splits").columns}
     names = ("rowid", "repeat", "fold")
     try:
         kinds = columns["type"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import webbrowser
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -129,10 +130,16 @@ def report(
     from kbench_reporting.page import page
 
     is_table = bool(name) or form not in (None, Form.html)
-    _check_layout(is_table, form, methods, datasets, transpose, digits, caption, label)
+    layout = {"method": methods, "dataset": datasets, "transpose": transpose, "digits": digits}
+    _check_layout(is_table, form, layout | {"caption": caption, "label": label})
     if is_table:
+        # before any run is read
         name, form = name or "scores", form or Form.markdown
-        _check_table(name, form)
+        if form is Form.html:
+            raise SuiteError(
+                "--format must be latex, csv, markdown or json for one table (--table), got html"
+            )
+        features.check_table(name)
     registry = features.load_registry()
     content = _content(
         suite, registry, machine, exclude_method, outdated, methods, datasets, digits, highlight
@@ -155,32 +162,17 @@ def report(
         webbrowser.open(path.resolve().as_uri())
 
 
-def _check_layout(
-    is_table: bool, form: Form | None, *flags: list[str] | str | bool | int | None
-) -> None:
+def _check_layout(is_table: bool, form: Form | None, given: Mapping[str, object]) -> None:
     """Refuse options of a table for the page, and those of LaTeX for other forms."""
-    names = ("method", "dataset", "transpose", "digits", "caption", "label")
-    used = [
-        name for name, value in zip(names, flags, strict=True) if value not in ("", False, None, [])
-    ]
+    used = [name for name, value in given.items() if value not in ("", False, None, [])]
     if used and not is_table:
         raise SuiteError(
             f"--{used[0]} is for one table: name it with --table, or its form with --format"
         )
     if set(used) & {"caption", "label"} and form is not Form.latex:
         raise SuiteError("--caption and --label are for --format latex")
-    digits = flags[names.index("digits")]
-    if digits is not None:
+    if (digits := given["digits"]) is not None:
         check_integer(digits, "--digits", least=0, most=15, error=SuiteError)
-
-
-def _check_table(name: str, form: Form) -> None:
-    """Refuse a wrong name of a table, before any run is read."""
-    if form is Form.html:
-        raise SuiteError(
-            "--format must be latex, csv, markdown or json for one table (--table), got html"
-        )
-    features.check_table(name)
 
 
 def _print_table(

@@ -240,8 +240,7 @@ def _section(
 ) -> Markup:
     """Render a plugin's section, or the problem with it."""
     try:
-        template = environment.from_string(file.read_text(encoding="utf-8"))
-        return Markup(template.render(values))
+        return Markup(environment.from_string(file.read_text("utf-8")).render(values))
     except Exception as error:
         problem = printable(f"{type(error).__name__}: {error}")
         return Markup('<p class="bad">the section {} cannot be shown: {}</p>').format(name, problem)

@@ -184,8 +184,7 @@ def _against(content: features.ReportData, cost: Cost, as_error: bool = False) -
         size, weight = (10, "bold") if in_focus else (6, "normal")
         alpha = 0.35 if content.focus and not in_focus else 1
         (point,) = axes.plot(x, y, _MARKERS[look.shape], color=f"C{look.colour}", label=name)
-        fill = _FILLS[on_front.status]
-        point.set(alpha=alpha, markersize=size, fillstyle=fill, clip_on=False)
+        point.set(alpha=alpha, markersize=size, fillstyle=_FILLS[on_front.status], clip_on=False)
         offset = _free(str(place), points[i], taken)
         axes.annotate(str(place), (x, y), offset, textcoords="offset points", size=8, weight=weight)
     return _with_legend(figure)

@@ -60,8 +60,7 @@ def rescore(
             echo("Nothing is lost: the results stay in the journal; run `kbench sync`.", err=True)
     if report.interrupted:
         raise typer.Exit(130)
-    failed = any(added.failed for added in report.added)
-    raise typer.Exit(1 if failed or report.undelivered else 0)
+    raise typer.Exit(1 if report.undelivered or any(added.failed for added in report.added) else 0)
 
 
 def _print_end(report: features.Report, names: list[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -74,7 +74,13 @@ class Rescoring:
         self._run, self._planner = run, run.plan.planner
         self._metrics = {name: find_metric(name, run.registry) for name in names}
         self._cells = [cell for cell in run.cells if cell.dataset is not None]
-        _refuse_other_task(self._metrics, self._cells)
+        for name, metric in self._metrics.items():
+            for cell in self._cells:
+                if cell.dataset and metric.task not in (None, cell.dataset.task):
+                    raise SuiteError(
+                        f"metric {name!r} is for {metric.task}, and "
+                        f"{cell.cell.dataset.label!r} is {cell.dataset.task}"
+                    )
         self._codes = {name: self._planner.metric_code(name) for name in names}
         self._assignments = Assignments(run.session.cache)
         self._parents = WarmParents(preload_of_metrics(self._metrics, run.registry))
@@ -201,8 +207,7 @@ class Rescoring:
             return _Scored(COMPUTE[name](truth, predictions), undefined, failed=False)
         if name in self._stopped:
             return _Scored(None, self._stopped[name])
-        plugins = self._run.registry.list_plugins(("metric", Ref(name)))
-        with self._parents.using(plugins) as sandbox:
+        with self._parents.using(self._run.registry.list_plugins(("metric", Ref(name)))) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.task_functions:score_predictions",
                 {
@@ -250,18 +255,6 @@ def find_metric(name: str, registry: Registry) -> Metric:
         raise SuiteError(f"metric {name!r} is not computed from predictions")
     metrics = [*COMPUTED, *of_plugins]
     raise SuiteError(f"no metric is named {name!r}{did_you_mean(name, metrics)}")
-
-
-def _refuse_other_task(metrics: Mapping[str, Metric], cells: Sequence[PlannedCell]) -> None:
-    """Raise if a metric is not for the task of a dataset."""
-    for name, metric in metrics.items():
-        for cell in cells:
-            assert cell.dataset is not None
-            if metric.task not in (None, cell.dataset.task):
-                raise SuiteError(
-                    f"metric {name!r} is for {metric.task}, and "
-                    f"{cell.cell.dataset.label!r} is {cell.dataset.task}"
-                )
 
 
 class KnownOnly(Strategy):

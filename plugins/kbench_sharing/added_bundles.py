@@ -60,8 +60,7 @@ def keep(bundle: Bundle) -> tuple[Path, bool]:
     BundleError is raised if it cannot be written.
     """
     is_rows = bundle_records.ROWS_FILE in bundle.files
-    name = f"{bundle.id}{ROWS if is_rows else '.zip'}"
-    path = folder() / slug(bundle.manifest.suite) / name
+    path = folder() / slug(bundle.manifest.suite) / f"{bundle.id}{ROWS if is_rows else '.zip'}"
     if path.exists():
         return path, False
     data = bundle.files[bundle_records.ROWS_FILE] if is_rows else zip_file.pack_zip(bundle.files)

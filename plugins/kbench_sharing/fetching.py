@@ -9,8 +9,6 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from email.message import Message
-from typing import IO
 from urllib.parse import SplitResult, urlsplit
 
 from kbench._version import __version__
@@ -129,19 +127,11 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
     def __init__(self, first: SplitResult) -> None:
         self._first = first
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: Message,
-        newurl: str,
-    ) -> urllib.request.Request | None:
+    def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
         """Check the target of a redirect; raise ValueError or BundleError if it is not followed."""
         parts = _check_url(newurl)
         if parts.scheme != self._first.scheme or (
             _is_here(parts.hostname) and not _is_here(self._first.hostname)
         ):
             raise BundleError("it redirects to another scheme")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
+        return super().redirect_request(req, fp, code, msg, headers, newurl)

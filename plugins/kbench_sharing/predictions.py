@@ -109,8 +109,7 @@ def differing(
     Metrics that need more than predictions are not compared, and None is returned if all others
     agree. PluginError is raised for predictions of other rows or classes.
     """
-    n_rows = len(truth.y)
-    checked = [each.validate(truth.task, truth.classes, n_rows, "it") for each in seeds]
+    checked = [each.validate(truth.task, truth.classes, len(truth.y), "it") for each in seeds]
     names = [name for name in result.metrics if name in features.COMPUTE]
     for name in names:
         values = [features.COMPUTE[name](truth, each) for each in checked]

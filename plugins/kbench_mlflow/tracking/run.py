@@ -305,11 +305,6 @@ class StoredRun:
         )
 
     @property
-    def is_ours(self) -> bool:
-        """Whether any process of kbench has written it."""
-        return "kbench.cell_key" in self.tags
-
-    @property
     def identity(self) -> Identity:
         """Key, machine and name as written, though a user may have renamed the run."""
         return self.key, self.machine, self.tags.get("kbench.cell") or self.name

@@ -289,15 +289,16 @@ class Store(Connection):
     def _live(self, client: Client, experiment_id: str) -> Iterator[StoredRun]:
         """Yield the runs of cells in an experiment; StoreError for those of another version."""
         for run in map(StoredRun.of, find_runs(client, experiment_id)):
-            if run.is_ours and run.tags.get("kbench.format") != FORMAT:
+            if "kbench.cell_key" not in run.tags:
+                continue
+            if run.tags.get("kbench.format") != FORMAT:
                 suite = run.tags.get("kbench.suite")
                 raise StoreError(
                     f"the MLflow store {self.name}: experiment {suite!r} has "
                     "runs of another version of kbench, which this one does not read; delete the "
                     f"experiment, or name another store: {option('store', 'URI')}"
                 )
-            if run.is_ours:
-                yield run
+            yield run
 
     def _index(self, experiment: Experiment) -> dict[Identity, StoredRun]:
         """Return all runs of kbench in an experiment: searched once, then kept up to date.

@@ -57,11 +57,6 @@ class Facts:
             tuple(sorted(searches - {()}, key=lambda names: (-len(names), names))),
         )
 
-    @property
-    def chosen(self) -> tuple[str, ...]:
-        """The metrics of all chosen values."""
-        return tuple(dict.fromkeys(name for names in self.searches for name in names))
-
 
 def fill(value: Json, facts: Facts, bound: Mapping[str, str] | None = None) -> Json:
     """Put facts into every string; duplicates that this makes in a list are removed.
@@ -104,7 +99,7 @@ def _repetitions(
         for number, names in enumerate(facts.searches, 1):
             yield replace(facts, searches=(names,)), {**bound, "search": str(number)}
     elif isinstance(item, str) and "{chosen}" in item:
-        for name in facts.chosen:
+        for name in dict.fromkeys(name for names in facts.searches for name in names):
             yield facts, {**bound, "chosen": name}
     else:
         yield facts, bound
