@@ -36,7 +36,10 @@ _PIECE_CHARS, _MAX_BYTES = 5000, 2**26
 # statuses of cells without results that have no run
 LEFT_OUT = ("unavailable", "skipped")
 
-_TYPES = {each.name: "str" if each.name == "task" else each.type for each in fields(features.Row)}
+_TYPES = {
+    each.name: "str" if each.name == "task" else getattr(each.type, "__name__", "")
+    for each in fields(features.Row)
+}
 
 
 def read_stored_results(query: features.Query) -> features.StoredResults:

@@ -128,7 +128,7 @@ class Made:
     def __init__(self, script):
         self.script, self.calls, self.closed = script, [], threading.Event()
 
-    def run(self, function, payload, *, time_s, memory_mib, wanted, converse):
+    def run(self, function, payload, *, time_s, memory_mib, address_mib, wanted, converse):
         self.calls.append((function, payload, time_s, memory_mib))
         act = self.script.get(payload["feature_map"]["params"]["cell"], {}).get(payload["split"])
         if act == "hang":

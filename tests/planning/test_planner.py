@@ -123,6 +123,7 @@ def test_every_field_of_the_protocol_is_in_a_cells_key(planner, registry):
         "unlabeled_size": 0.2,
         "gram_error_rows": 7,
         "target_scale": "log",
+        "threshold_metric": "mcc",
         "scaling": ("none",),
         "missing": "impute",
         "inner_folds": 9,

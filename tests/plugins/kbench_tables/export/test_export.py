@@ -349,7 +349,7 @@ def test_the_encoder_is_that_of_the_source(tmp_path, registry):
     frame.to_csv(tmp_path / "c.csv", index=False)
     given = {"path": str(tmp_path / "c.csv"), "target": "churn", "categorical": ("plan",)}
     data = resolve(registry.get("dataset", "csv").load)(**given)
-    encoder = data.encoder
+    encoder = TableEncoder(**vars(data.encoder))
     np.testing.assert_array_equal(encoder.transform(pandas.read_csv(tmp_path / "c.csv")), data.X)
     # numbers that a missing value has turned into floats are the same categories
     floats = frame.assign(plan=frame["plan"].astype(float))
