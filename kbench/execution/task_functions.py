@@ -19,13 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbench.errors import (
-    DatasetError,
-    DatasetParameterError,
-    KbenchError,
-    PluginError,
-    SourceUnreachableError,
-)
+from kbench import errors
 from kbench.evaluation import block_fits, embedding, lazy_rows, passes, timing
 from kbench.evaluation.device import Device, take_gpu
 from kbench.evaluation.evaluate import evaluate_split, run_split
@@ -38,14 +32,8 @@ from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import add_known_failures
 from kbench.execution.sandbox import processes
 from kbench.execution.warm_parents import PLUGINS
+from kbench.planning import methods
 from kbench.planning.component_refs import parameter_problems
-from kbench.planning.methods import (
-    EVALUATION,
-    Components,
-    list_components,
-    list_dependencies,
-    method_code,
-)
 from kbench.records import Cell, Dataset, Protocol, Ref, TaskType, alternatives
 from kbench.records.canonical import digest, from_json, read_protocol, to_json_with_label
 from kbench.registry.callables import resolve
@@ -171,7 +159,7 @@ def load(payload: Mapping[str, Any]) -> dict[str, object]:
             file: unsure_files(line["params"]).get(file, sha) for file, sha in contents.items()
         }:
             files = [str(ref.params[key]) for key in FILE_PARAMETERS if key in ref.params]
-            raise DatasetError(
+            raise errors.DatasetError(
                 f"{' or '.join(files)} has changed while it was read; run the same command again"
             )
         return {}
@@ -204,11 +192,11 @@ def _ask_source(
     _record({("dataset", ref.name)})
     try:
         return use(ref, resolve(getattr(source, function))(**ref.params))
-    except DatasetError as error:
+    except errors.DatasetError as error:
         return {
             "unavailable": str(error),
-            "unreachable": isinstance(error, SourceUnreachableError),
-            "mistake": isinstance(error, DatasetParameterError),
+            "unreachable": isinstance(error, errors.SourceUnreachableError),
+            "mistake": isinstance(error, errors.DatasetParameterError),
         }
     except (ValueError, TypeError) as error:
         message = " ".join(str(error).split())
@@ -234,10 +222,10 @@ def probe(payload: Mapping[str, object]) -> dict[str, object]:
 
     The payload has its ``components``. The report lacks those that cannot be imported here.
     """
-    needed = Dependencies(frozenset({EVALUATION}))
+    needed = Dependencies(frozenset({methods.EVALUATION}))
     for kind, ref in ((kind, ref) for kind, refs in _components(payload) for _, ref in refs):
-        with suppress(KbenchError):
-            needed |= list_dependencies(_registry().list_reached((kind, ref)), _registry())
+        with suppress(errors.KbenchError):
+            needed |= methods.list_dependencies(_registry().list_reached((kind, ref)), _registry())
     recording.begin(needed)
     return {}
 
@@ -379,8 +367,8 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     cache = DataCache(Path(payload["cache"]))
     inputs = cache.inputs(payload["checksum"], payload["kinds"])
     cell = Cell(Ref(""), *sides, protocol)
-    components = _registry().list_reached(*list_components(cell, _registry()))
-    _record(components, inputs.task, EVALUATION)
+    components = _registry().list_reached(*methods.list_components(cell, _registry()))
+    _record(components, inputs.task, methods.EVALUATION)
     if protocol.device == "cuda":
         take_gpu(payload["slot"])
     device = Device.of(protocol.device)
@@ -406,16 +394,16 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     if changes := global_state.changes(before):
         plugins = os.environ.get(PLUGINS)
         changer = f"plugin {plugins}" if plugins else "a built-in component"
-        raise PluginError(
+        raise errors.PluginError(
             f"{changer} changes global state that decides numbers: {'; '.join(changes[:5])}"
         )
-    records = digest(method_code(cell, _registry(), inputs.task))
+    records = digest(methods.method_code(cell, _registry(), inputs.task))
     return {"metrics": metrics, "details": asdict(details), "records": records}
 
 
-def _record(components: Components, task: TaskType | None = None, *modules: str) -> None:
+def _record(components: methods.Components, task: TaskType | None = None, *modules: str) -> None:
     """Report from now on what these components load and read, and these modules."""
-    needed = list_dependencies(components, _registry(), task)
+    needed = methods.list_dependencies(components, _registry(), task)
     recording.begin(needed | Dependencies(frozenset(modules)))
 
 

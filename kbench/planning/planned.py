@@ -9,20 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from kbench import records
 from kbench.messages import option, plural
-from kbench.records import (
-    STOPPING,
-    WORST_FIRST,
-    Cell,
-    Cost,
-    DatasetFacts,
-    Problem,
-    Ref,
-    Result,
-    Status,
-    Tune,
-    alternatives,
-)
 from kbench.records.canonical import digest
 from kbench.registry.collecting import Kind
 from kbench.registry.registry import Registry
@@ -42,15 +30,15 @@ class PlannedCell:
     their code, data or dependencies changed. `outdated` says so of results that it has.
     """
 
-    cell: Cell
+    cell: records.Cell
     key: str
-    dataset: DatasetFacts | None
+    dataset: records.DatasetFacts | None
     n_splits: int
-    problem: Problem | None = None
-    results: dict[int, Result] = field(default_factory=dict)
+    problem: records.Problem | None = None
+    results: dict[int, records.Result] = field(default_factory=dict)
     equivalence: str = ""
     family: str = ""
-    cost: Cost | None = None
+    cost: records.Cost | None = None
     changed: str = ""
     outdated: str = ""
 
@@ -72,7 +60,7 @@ class PlannedCell:
         """Splits still to be computed; none once one was stopped by a limit or a crash."""
         # a copy: slots ask while the results of others come in
         done = dict(self.results)
-        if self.problem or any(result.status in STOPPING for result in done.values()):
+        if self.problem or any(result.status in records.STOPPING for result in done.values()):
             return []
         return [i for i in range(self.n_splits) if i not in done]
 
@@ -82,28 +70,28 @@ class PlannedCell:
         return not self.missing
 
     @property
-    def status(self) -> Status:
+    def status(self) -> records.Status:
         """The worst status of its splits; "skipped" while some are to come."""
         if self.problem:
             return self.problem.status
-        seen: set[Status] = {result.status for result in self.results.values()}
+        seen: set[records.Status] = {result.status for result in self.results.values()}
         if self.missing:
             seen.add("skipped")
-        return next(status for status in WORST_FIRST if status in seen)
+        return next(status for status in records.WORST_FIRST if status in seen)
 
     @property
-    def done(self) -> list[Result]:
+    def done(self) -> list[records.Result]:
         """Results of the splits that are ok, in order."""
         return [result for result in self.in_order if result.is_ok]
 
     @property
-    def in_order(self) -> list[Result]:
+    def in_order(self) -> list[records.Result]:
         """Results of all splits that are done, in order."""
         return [self.results[i] for i in sorted(self.results)]
 
 
 def set_aside(
-    planned: Iterable[PlannedCell], foreign: Mapping[str, Mapping[int, Result]]
+    planned: Iterable[PlannedCell], foreign: Mapping[str, Mapping[int, records.Result]]
 ) -> tuple[list[PlannedCell], list[PlannedCell]]:
     """Return the cells to compute here, and unfinished ones of which others have all splits.
 
@@ -170,7 +158,7 @@ class Strategy(Protocol):
     def steps(self) -> Iterator[Step]:
         """Yield what to compute next; asked whenever a slot is free, by several threads in turn."""
 
-    def tell(self, cell: PlannedCell, result: Result) -> None:
+    def tell(self, cell: PlannedCell, result: records.Result) -> None:
         """Record the result of a step."""
         return
 
@@ -221,15 +209,19 @@ def _work(planned: PlannedCell, registry: Registry) -> float:
     return float(size * n_candidates(cell, registry))
 
 
-def n_candidates(cell: Cell, registry: Registry) -> int:
+def n_candidates(cell: records.Cell, registry: Registry) -> int:
     """Return the number of candidates that the search of a cell compares."""
     maps = _n_values(cell.feature_map, "feature map", registry)
     n = len(cell.protocol.scaling) * maps * _n_values(cell.learner, "learner", registry)
     return min(n, cell.protocol.n_candidates) if cell.protocol.draws_candidates else n
 
 
-def _n_values(ref: Ref, kind: Kind, registry: Registry) -> int:
+def _n_values(ref: records.Ref, kind: Kind, registry: Registry) -> int:
     """Return the number of settings of a component that are searched."""
     grid = registry.get(kind, ref.name).grid
-    searched = [Tune(tuple(values)) for name, values in grid.items() if name not in ref.params]
-    return math.prod(len(alternatives(value)) for value in (*searched, *ref.params.values()))
+    searched = [
+        records.Tune(tuple(values)) for name, values in grid.items() if name not in ref.params
+    ]
+    return math.prod(
+        len(records.alternatives(value)) for value in (*searched, *ref.params.values())
+    )

@@ -10,33 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from kbench import records
 from kbench.errors import KbenchError, PluginError
 from kbench.evaluation.definitions import COMPUTED
 from kbench.messages import SHARED_CATEGORIES, explain_missing
+from kbench.planning import methods
 from kbench.planning.cells import cells
 from kbench.planning.current_state import Present
-from kbench.planning.methods import (
-    Spans,
-    component_code,
-    describe_method,
-    list_components,
-    method_code,
-)
 from kbench.planning.planned import PlannedCell
-from kbench.records import (
-    Cell,
-    DatasetFacts,
-    Limits,
-    Manifest,
-    Problem,
-    Protocol,
-    Ref,
-    Result,
-    Suite,
-    Task,
-    TaskType,
-    get_family,
-)
 from kbench.records.canonical import digest, to_json
 from kbench.registry.collecting import Kind
 from kbench.registry.dependencies import read_declared
@@ -54,9 +35,9 @@ def make_key_from_json(
     return digest(["cell", checksum, task, list(kinds), *method, *code])
 
 
-def line_key(cell: Cell) -> str:
+def line_key(cell: records.Cell) -> str:
     """Return the key of a cell without data: a hash of its entries in the suite file."""
-    return digest(["line", to_json(cell.dataset), *describe_method(cell)])
+    return digest(["line", to_json(cell.dataset), *methods.describe_method(cell)])
 
 
 class Planner:
@@ -66,19 +47,19 @@ class Planner:
         self._registry = registry
         self._cache = data_cache
         self.present = Present()
-        self._spans = Spans(registry)
+        self._spans = methods.Spans(registry)
 
-    def origin(self, ref: Ref) -> tuple[str, Mapping[str, Any], str]:
+    def origin(self, ref: records.Ref) -> tuple[str, Mapping[str, Any], str]:
         """Return under what the cache has a dataset: name, parameters, and what its record says."""
         self._refuse_missing("dataset", ref.name)
-        code = digest(component_code("dataset", ref.name, self._registry))
+        code = digest(methods.component_code("dataset", ref.name, self._registry))
         return ref.name, to_json(ref)["params"], code
 
-    def dataset(self, ref: Ref) -> DatasetFacts | None:
+    def dataset(self, ref: records.Ref) -> records.DatasetFacts | None:
         """Return the cache's facts of a dataset; None if it must be loaded."""
         return self._cache.recall(*self.origin(ref), self.is_valid)
 
-    def has_other_data(self, ref: Ref, checksum: str) -> bool:
+    def has_other_data(self, ref: records.Ref, checksum: str) -> bool:
         """Return whether an entry of a suite is known to give other data now."""
         with contextlib.suppress(KbenchError):
             self._cache.describe(checksum)  # else nothing is known of it
@@ -86,12 +67,14 @@ class Planner:
             return facts is None or facts.checksum != checksum
         return False
 
-    def is_valid(self, manifest: Manifest) -> bool:
+    def is_valid(self, manifest: records.Manifest) -> bool:
         """Return whether all that something was made from is as it was."""
         return not self.present.why_changed(manifest)
 
     def plan(
-        self, suite: Suite, datasets: Mapping[str, DatasetFacts | Problem | None]
+        self,
+        suite: records.Suite,
+        datasets: Mapping[str, records.DatasetFacts | records.Problem | None],
     ) -> list[PlannedCell]:
         """Plan all cells of a suite; `recall` adds their cached results.
 
@@ -100,7 +83,7 @@ class Planner:
         """
         planned = []
         # cells of one key, such as the same data under two labels, are computed once
-        results: dict[str, dict[int, Result]] = {}
+        results: dict[str, dict[int, records.Result]] = {}
         every = list(cells(suite, self._registry))
         self._spans.find(
             cell.feature_map
@@ -109,11 +92,11 @@ class Planner:
         )
         for cell in every:
             facts, limits = datasets.get(cell.dataset.label), suite.limits
-            family = get_family(
+            family = records.get_family(
                 self._registry.get("feature map", cell.feature_map.name),
                 self._registry.get("learner", cell.learner.name),
             )
-            if facts is None or isinstance(facts, Problem):
+            if facts is None or isinstance(facts, records.Problem):
                 n_splits = how_many_splits(cell.protocol, limits)
                 made = PlannedCell(cell, line_key(cell), None, n_splits, facts, family=family)
             else:
@@ -131,20 +114,20 @@ class Planner:
             planned.append(made)
         return planned
 
-    def task(self, planned: PlannedCell, index: int) -> Task:
+    def task(self, planned: PlannedCell, index: int) -> records.Task:
         """Return the task of one split of a cell whose dataset is available."""
         cell, facts = planned.cell, planned.dataset
         assert facts is not None
         kinds = deciding_kinds(cell.protocol, facts)
-        records = digest(method_code(cell, self._registry, facts.task))
+        code = digest(methods.method_code(cell, self._registry, facts.task))
         plugins = self.list_plugins(cell)
-        return Task(cell, index, planned.key, facts.checksum, kinds, records, plugins)
+        return records.Task(cell, index, planned.key, facts.checksum, kinds, code, plugins)
 
-    def list_plugins(self, cell: Cell) -> tuple[str, ...]:
+    def list_plugins(self, cell: records.Cell) -> tuple[str, ...]:
         """Return the third-party plugins of a cell's map, learner and search_metric."""
-        return self._registry.list_plugins(*list_components(cell, self._registry))
+        return self._registry.list_plugins(*methods.list_components(cell, self._registry))
 
-    def cell_key(self, cell: Cell, dataset: DatasetFacts) -> str:
+    def cell_key(self, cell: records.Cell, dataset: records.DatasetFacts) -> str:
         """Return the SHA-256 of everything that decides a cell's numbers.
 
         Of data: the checksum, the task, and the kinds of columns that are imputed
@@ -154,14 +137,16 @@ class Planner:
         machine, and no code: a result has that in its manifest.
         """
         kinds = deciding_kinds(cell.protocol, dataset)
-        method, code = describe_method(cell), self.method_code(cell, dataset.task)
+        method, code = methods.describe_method(cell), self.method_code(cell, dataset.task)
         return make_key_from_json(method, dataset.checksum, dataset.task, kinds, code)
 
-    def method_code(self, cell: Cell, task: TaskType) -> list[Any]:
+    def method_code(self, cell: records.Cell, task: records.TaskType) -> list[Any]:
         """Return what records say of a cell's method; see `kbench.planning.methods`."""
-        for kind, name in self._registry.list_reached(*list_components(cell, self._registry)):
+        for kind, name in self._registry.list_reached(
+            *methods.list_components(cell, self._registry)
+        ):
             self._refuse_missing(kind, name)
-        return method_code(cell, self._registry, task)
+        return methods.method_code(cell, self._registry, task)
 
     def metric_code(self, name: str) -> str:
         """Return the identity of a metric that can be added to cached results.
@@ -172,7 +157,7 @@ class Planner:
         if name in COMPUTED:
             return ""
         self._refuse_missing("metric", name)
-        return digest(component_code("metric", name, self._registry))
+        return digest(methods.component_code("metric", name, self._registry))
 
     def metric_codes(self) -> dict[str, str]:
         """Return `metric_code` of all metrics that have one, by name."""
@@ -195,7 +180,7 @@ class Planner:
             if self.present.file(file) is None or path.is_dir():
                 raise PluginError(f"{says} the file {file!r}, which cannot be read: {path}")
 
-    def equivalence(self, cell: Cell) -> str:
+    def equivalence(self, cell: records.Cell) -> str:
         """Return a key that methods share which differ only by a rotation of the features."""
         if not self._registry.get("learner", cell.learner.name).rotation_invariant:
             return ""
@@ -204,13 +189,13 @@ class Planner:
         return digest([spanned, to_json(cell.learner), to_json(cell.protocol)]) if spanned else ""
 
 
-def deciding_kinds(protocol: Protocol, dataset: DatasetFacts) -> tuple[str, ...]:
+def deciding_kinds(protocol: records.Protocol, dataset: records.DatasetFacts) -> tuple[str, ...]:
     """Return the column kinds if values are imputed or encoded by kind, else an empty tuple."""
     imputes = protocol.missing in ("impute", "impute_with_indicators") and dataset.n_missing > 0
     return dataset.feature_kinds if imputes or "target_encoded" in dataset.feature_kinds else ()
 
 
-def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> int:
+def how_many_splits(protocol: records.Protocol, limits: records.Limits, n_official: int = 1) -> int:
     """Return the number of planned splits: the suite's, or all there are.
 
     `n_official` splits come with the data.
@@ -223,22 +208,26 @@ def how_many_splits(protocol: Protocol, limits: Limits, n_official: int = 1) -> 
     return default if limits.n_splits is None else limits.n_splits
 
 
-def _find_problem(cell: Cell, dataset: DatasetFacts) -> Problem | None:
+def _find_problem(cell: records.Cell, dataset: records.DatasetFacts) -> records.Problem | None:
     """Return the reason why a dataset cannot be used under a protocol, if there is one."""
     if cell.protocol.missing == "error" and dataset.n_missing:
         why = explain_missing(cell.dataset.label, [*dataset.missing.items()], dataset.n_missing)
-        return Problem("error", why)
+        return records.Problem("error", why)
     if not cell.protocol.refit_maps_in_inner_folds and "target_encoded" in dataset.feature_kinds:
-        return Problem("error", f"{cell.dataset.label}: {SHARED_CATEGORIES}")
+        return records.Problem("error", f"{cell.dataset.label}: {SHARED_CATEGORIES}")
     if cell.protocol.cv == "official" and not dataset.n_splits:
-        return Problem("error", f'{cell.dataset.label} comes without splits (cv = "official")')
+        return records.Problem(
+            "error", f'{cell.dataset.label} comes without splits (cv = "official")'
+        )
     return None
 
 
-def expand_datasets(suite: Suite, expanded: Mapping[str, Sequence[Ref]]) -> Suite:
+def expand_datasets(
+    suite: records.Suite, expanded: Mapping[str, Sequence[records.Ref]]
+) -> records.Suite:
     """Return the suite with each dataset line replaced by the datasets it means."""
 
-    def expand(refs: Sequence[Ref]) -> tuple[Ref, ...]:
+    def expand(refs: Sequence[records.Ref]) -> tuple[records.Ref, ...]:
         return tuple(data for ref in refs for data in expanded.get(ref.label, (ref,)))
 
     blocks = [replace(block, datasets=expand(block.datasets)) for block in suite.blocks]

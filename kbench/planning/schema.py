@@ -6,16 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    create_model,
-    field_validator,
-    model_validator,
-)
+import pydantic
 
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import METRICS, NEVER_RANKED, SEARCHED
@@ -23,13 +14,13 @@ from kbench.machine import physical_cores
 from kbench.messages import did_you_mean, similar
 from kbench.records import Limits, Metric, Protocol, Published, Step
 
-Lines = Annotated[list[str | dict[str, Any]], Field(min_length=1)]
+Lines = Annotated[list[str | dict[str, Any]], pydantic.Field(min_length=1)]
 
 
-class StrictTable(BaseModel):
+class StrictTable(pydantic.BaseModel):
     """A table without unknown keys, whose values have the right types."""
 
-    model_config = ConfigDict(strict=True, extra="forbid")
+    model_config = pydantic.ConfigDict(strict=True, extra="forbid")
 
 
 def _make_model(record: type, **narrower: Any) -> type[StrictTable]:
@@ -44,20 +35,20 @@ def _make_model(record: type, **narrower: Any) -> type[StrictTable]:
         for each in fields(record)
     }
     replaced = {name: type_ for name, type_ in narrower.items() if isinstance(type_, tuple)}
-    return create_model(record.__name__, __base__=StrictTable, **{**keys, **replaced})
+    return pydantic.create_model(record.__name__, __base__=StrictTable, **{**keys, **replaced})
 
 
-_Count = Annotated[int, Field(ge=1)]
-_Several = Annotated[int, Field(ge=2)]
-_Positive = Annotated[float, Field(gt=0)]
+_Count = Annotated[int, pydantic.Field(ge=1)]
+_Several = Annotated[int, pydantic.Field(ge=2)]
+_Positive = Annotated[float, pydantic.Field(gt=0)]
 MAX_SEEDS = 50
 """Seeds of the map on one split: the predictions of all of them are handed over together."""
 
-_Share = Annotated[float, Field(gt=0, lt=1)] | _Count
+_Share = Annotated[float, pydantic.Field(gt=0, lt=1)] | _Count
 
 
 class _TunedSteps(StrictTable):
-    tune: Annotated[list[Step], Field(min_length=1)]
+    tune: Annotated[list[Step], pydantic.Field(min_length=1)]
 
 
 _PROTOCOL = _make_model(
@@ -66,28 +57,29 @@ _PROTOCOL = _make_model(
     train_size=_Share | None,
     test_size=_Share,
     max_train_rows=_Several | None,
-    unlabeled_size=Annotated[float, Field(ge=0, lt=1)] | Annotated[int, Field(ge=0)],
+    unlabeled_size=Annotated[float, pydantic.Field(ge=0, lt=1)]
+    | Annotated[int, pydantic.Field(ge=0)],
     scaling=(Step | _TunedSteps, "minmax"),
     inner_folds=_Several,
     n_candidates=_Count,
     search_timeout_s=_Positive | None,
-    map_seeds=Annotated[int, Field(ge=1, le=MAX_SEEDS)],
+    map_seeds=Annotated[int, pydantic.Field(ge=1, le=MAX_SEEDS)],
     threads=_Count,
     gram_error_rows=_Several,
-    seed=Annotated[int, Field(ge=0)],
+    seed=Annotated[int, pydantic.Field(ge=0)],
 )
 
 
 class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
     """The table `[protocol]`."""
 
-    @field_validator("scaling", mode="before")
+    @pydantic.field_validator("scaling", mode="before")
     @classmethod
     def _one_model(cls, value: Any) -> Any:
         # pydantic would report a wrong value once per member of the union
         return _TunedSteps.model_validate(value) if isinstance(value, dict) else value
 
-    @field_validator("threads", mode="before")
+    @pydantic.field_validator("threads", mode="before")
     @classmethod
     def _resolve_threads(cls, value: Any) -> Any:
         # the number is in the key of a cell: times of other machines are other results
@@ -95,15 +87,15 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
             raise ValueError(f'must be an integer >= 1 or "all", got {value!r}')
         return physical_cores() if value == "all" else value
 
-    @field_validator("search_metric")
+    @pydantic.field_validator("search_metric")
     @classmethod
-    def _known_metric(cls, value: str | None, info: ValidationInfo) -> str | None:
+    def _known_metric(cls, value: str | None, info: pydantic.ValidationInfo) -> str | None:
         allowed = [*SEARCHED, *_plugin_metrics(info)]
         if value is not None and _check_ranked(value) not in allowed:
             raise ValueError(f"available: {', '.join(allowed)}{similar(value, allowed)}")
         return value
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _fits(self) -> ProtocolTable:
         share = isinstance(self.train_size, float) and isinstance(self.test_size, float)
         if share and self.train_size + self.test_size > 1 + 1e-9:
@@ -131,7 +123,7 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
         }
         try:
             changed: ProtocolTable = ProtocolTable.model_validate(values, context=context)
-        except ValidationError as error:
+        except pydantic.ValidationError as error:
             raise SuiteError(*explain_errors(error, values, ProtocolTable, at)) from error
         return changed
 
@@ -146,7 +138,7 @@ class ProtocolTable(_PROTOCOL):  # type: ignore[misc, valid-type]
 class ProtocolChanges(ProtocolTable):
     """Keys that a block or a dataset changes; `update` checks them with the other keys."""
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _fits(self) -> ProtocolChanges:
         return self
 
@@ -160,7 +152,7 @@ class LimitsTable(_LIMITS):  # type: ignore[misc, valid-type]
     """The table `[limits]`."""
 
 
-_Text = Annotated[str, Field(min_length=1)]
+_Text = Annotated[str, pydantic.Field(min_length=1)]
 
 _PUBLISHED = _make_model(
     Published,
@@ -168,8 +160,8 @@ _PUBLISHED = _make_model(
     feature_map=_Text,
     learner=_Text,
     metric=(_Text, "accuracy"),
-    value=Annotated[float, Field(allow_inf_nan=False)],
-    sd=Annotated[float, Field(ge=0)] | None,
+    value=Annotated[float, pydantic.Field(allow_inf_nan=False)],
+    sd=Annotated[float, pydantic.Field(ge=0)] | None,
     n_runs=_Count | None,
 )
 
@@ -181,16 +173,16 @@ class PublishedTable(_PUBLISHED):  # type: ignore[misc, valid-type]
 class MetricTable(StrictTable):
     """The table `metric`."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
+    name: Annotated[str, pydantic.Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=100)]
     better: Literal["higher", "lower"]
 
-    @field_validator("name")
+    @pydantic.field_validator("name")
     @classmethod
     def _may_be_compared(cls, value: str) -> str:
         return _check_ranked(value)
 
 
-def _plugin_metrics(info: ValidationInfo) -> Mapping[str, Metric]:
+def _plugin_metrics(info: pydantic.ValidationInfo) -> Mapping[str, Metric]:
     """Return the metrics of plugins, which the validation's context has."""
     metrics: Mapping[str, Metric] = (info.context or {}).get("metrics", {})
     return metrics
@@ -215,9 +207,9 @@ class BlockTable(StrictTable):
 class SuiteFile(StrictTable):
     """A whole suite file."""
 
-    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    name: Annotated[str, pydantic.Field(min_length=1, max_length=200)] | None = None
     description: str = ""
-    data_source_hint: Annotated[str, Field(max_length=500)] = ""
+    data_source_hint: Annotated[str, pydantic.Field(max_length=500)] = ""
     equal_budget: Literal["candidates", "seconds"] | None = None
     metric: MetricTable | None = None
     protocol: ProtocolTable = ProtocolTable()
@@ -230,7 +222,7 @@ class SuiteFile(StrictTable):
     learners: Lines | None = None
     block: list[BlockTable] = []
 
-    @model_validator(mode="before")
+    @pydantic.model_validator(mode="before")
     @classmethod
     def _tables_or_file(cls, raw: Any) -> Any:
         # a union would report an error in a table once per member
@@ -238,9 +230,9 @@ class SuiteFile(StrictTable):
             return {**raw, "published": [], "published_file": raw["published"]}
         return raw
 
-    @field_validator("metric", mode="before")
+    @pydantic.field_validator("metric", mode="before")
     @classmethod
-    def _known_metric(cls, value: Any, info: ValidationInfo) -> Any:
+    def _known_metric(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
         if value is None or isinstance(value, dict):
             return value
         if not isinstance(value, str):
@@ -264,7 +256,10 @@ class SuiteFile(StrictTable):
 
 
 def explain_errors(
-    error: ValidationError, raw: Mapping[str, object], model: type[BaseModel], at: str = ""
+    error: pydantic.ValidationError,
+    raw: Mapping[str, object],
+    model: type[pydantic.BaseModel],
+    at: str = "",
 ) -> Iterator[str]:
     """Turn pydantic's errors into one line each, with the place as a path.
 
@@ -301,7 +296,7 @@ def _is_union_tag(part: str | int) -> bool:
     )
 
 
-def _keys_at(model: type[BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
+def _keys_at(model: type[pydantic.BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
     """Return the keys that a model allows at a place."""
     for part in loc:
         if part in model.model_fields:  # else the number or the label of a table
@@ -309,8 +304,8 @@ def _keys_at(model: type[BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
     return model.model_fields
 
 
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _models_in(annotation: object) -> Iterator[type[pydantic.BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         yield annotation
     for argument in get_args(annotation):
         yield from _models_in(argument)

@@ -16,16 +16,8 @@ from pydantic import ValidationError
 from kbench.errors import SuiteError
 from kbench.messages import option, plural, similar
 from kbench.parameters import list_files
+from kbench.planning import component_refs
 from kbench.planning.cells import cell_problems, check_map_seeds
-from kbench.planning.component_refs import (
-    LISTS,
-    Lines,
-    has_rules,
-    iterate_lists,
-    parameter_problems,
-    parse_toml,
-    runnable,
-)
 from kbench.planning.schema import (
     BlockTable,
     LimitsTable,
@@ -66,18 +58,20 @@ def read(text: str, name: str, registry: Registry) -> Suite:
     Raises SuiteError with every error of the file, parameters of components included; a TOML
     syntax error and rules on size stand alone.
     """
-    raw = parse_toml(text, name)
-    if has_rules(raw):
+    raw = component_refs.parse_toml(text, name)
+    if component_refs.has_rules(raw):
         raise SuiteError(
             f"the suite {name!r} has rules on the size of data and cannot be run by itself: "
             "`kbench recommend FILE --target COLUMN` compares the methods of such suites on a file"
         )
-    file, lines = check_suite(raw, SuiteFile, LISTS, registry)
+    file, lines = check_suite(raw, SuiteFile, component_refs.LISTS, registry)
     context = make_context(registry)
     blocks: list[Block] = []
     uses: list[_Use] = []
     for number, table in enumerate(file.block or [BlockTable()]):
-        lists = {key: read_block_list(lines, f"block[{number}].", key) for key in LISTS}
+        lists = {
+            key: read_block_list(lines, f"block[{number}].", key) for key in component_refs.LISTS
+        }
         shared = read_block_protocol(file.protocol, table, number, context)
         given = {"protocol": file.protocol, f"block[{number}].protocol": table.protocol or NONE}
         own: dict[str, Protocol] = {}
@@ -106,7 +100,7 @@ def check_suite(
     registry: Registry,
     problems: Sequence[str] = (),
     installed_only: bool = False,
-) -> tuple[File, dict[str, Lines]]:
+) -> tuple[File, dict[str, component_refs.Lines]]:
     """Check the tables of a suite file and the lines of its lists.
 
     `lists` names the lists that the file has, of those in `LISTS`; `problems` were
@@ -122,15 +116,15 @@ def check_suite(
         problems += explain_errors(error, raw, model)
     problems += _missing_lists(raw, lists)
     lines = {
-        place: Lines(place, (key, entries), registry, installed_only)
-        for place, key, entries in iterate_lists(raw, lists)
+        place: component_refs.Lines(place, (key, entries), registry, installed_only)
+        for place, key, entries in component_refs.iterate_lists(raw, lists)
     }
     problems += [problem for part in lines.values() for problem in part.problems]
     if problems:
         # Names are known now, so parameters can be checked at the same time;
         # this imports the components, which a right file does much later.
         for part in lines.values():
-            problems += parameter_problems(part.placed, part.kind, registry)
+            problems += component_refs.parameter_problems(part.placed, part.kind, registry)
     if problems or file is None:
         raise SuiteError(*problems)
     return file, lines
@@ -181,9 +175,9 @@ def find(name: str, registry: Registry) -> tuple[str, str]:
     path = Path(name)
     if path.suffix == ".toml" or len(path.parts) > 1:
         return _read_text(path, f"cannot read the suite file {name}"), path.stem
-    hint = similar(name, runnable(registry)) or (
+    hint = similar(name, component_refs.runnable(registry)) or (
         f"; a suite that is a file is named by its path, such as {name}.toml. "
-        f"Installed are: {', '.join(runnable(registry))}"
+        f"Installed are: {', '.join(component_refs.runnable(registry))}"
     )
     raise SuiteError(f"no suite is named {name!r}{hint}")
 
@@ -197,7 +191,9 @@ def read_block_protocol(
     return shared.update(f"block[{number}].protocol", block.protocol, context=context)
 
 
-def read_block_list(lines: Mapping[str, Lines], place: str, key: str) -> tuple[Ref, ...]:
+def read_block_list(
+    lines: Mapping[str, component_refs.Lines], place: str, key: str
+) -> tuple[Ref, ...]:
     """Return a block's list; a block without one takes that at the top of the file."""
     return (lines.get(f"{place}{key}") or lines[key]).refs
 

@@ -14,13 +14,7 @@ from functools import partial
 from kbench.errors import ClusterError
 from kbench.execution.engine import Engine
 from kbench.execution.request import note_problems, write_result
-from kbench.planning.planned import (
-    InOrder,
-    Strategy,
-    longest_first,
-    notices_of_cpus,
-    notices_of_reuse,
-)
+from kbench.planning import planned
 from kbench.records import Added, Delivered, Problem, Status
 from kbench.runner.run import Report, Run
 
@@ -42,7 +36,7 @@ def execute(run: Run) -> Report:
     were lost; earlier results are kept and delivered.
     """
     interrupted, lost, added = False, None, list[Added]()
-    strategy: Strategy | None = None
+    strategy: planned.Strategy | None = None
     with ExitStack() as stack:
         # release this machine or the cluster before delivery
         computing = stack.enter_context(ExitStack())
@@ -69,7 +63,7 @@ def execute(run: Run) -> Report:
         run.watch.on_delivering()
         report = _report(run, interrupted, added)
         answers = run.notifications.finish(run=run, report=report)
-    for notice in notices_of_cpus(run.cells):
+    for notice in planned.notices_of_cpus(run.cells):
         run.notice(notice)
     if lost is not None:
         raise lost
@@ -102,13 +96,13 @@ def _plan(run: Run) -> None:
     run.use(cells)
 
 
-def _usual(run: Run) -> Strategy:
+def _usual(run: Run) -> planned.Strategy:
     # the longest first keeps all slots busy; one slot is never idle
-    cells = run.cells if run.options.jobs == 1 else longest_first(run.cells, run.registry)
-    return InOrder(cells)
+    cells = run.cells if run.options.jobs == 1 else planned.longest_first(run.cells, run.registry)
+    return planned.InOrder(cells)
 
 
-def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | None:
+def _compute(run: Run, strategy: planned.Strategy, engine: Engine) -> ClusterError | None:
     """Compute the tasks of a strategy; return the error that ended it, if all hosts were lost."""
     n_tasks = strategy.n_tasks
     if n_tasks:
@@ -117,7 +111,7 @@ def _compute(run: Run, strategy: Strategy, engine: Engine) -> ClusterError | Non
         engine.prepare(run.session.terms(run.until if strategy.cuts_off else math.inf))
     note_problems(run.journal, run.cells)
     run.plan.keep(run.location, run.cells)
-    for notice in notices_of_reuse(run.cells) if run.options.exclusive else ():
+    for notice in planned.notices_of_reuse(run.cells) if run.options.exclusive else ():
         run.notice(notice)
     run.watch.on_planned(run.cells, n_tasks, run.suite.compared)
     if not n_tasks:

@@ -10,37 +10,17 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from kbench.features import (
-    LISTS,
-    BlockTable,
-    ProtocolTable,
-    Registry,
-    StrictTable,
-    SuiteError,
-    SuiteFile,
-    add_label,
-    cells,
-    checked_suite,
-    explained_mistakes,
-    is_share,
-    iterate_lists,
-    make_context,
-    make_suite,
-    parse_toml,
-    read_block_list,
-    read_block_protocol,
-    tables_of_file,
-)
+from kbench import features
 from kbench.messages import did_you_mean
 from kbench.records import Block, Cell, Ref, Suite
 
 Count = Annotated[int, Field(ge=0)]
 
-METHODS = {key: kind for key, kind in LISTS.items() if key != "datasets"}
+METHODS = {key: kind for key, kind in features.LISTS.items() if key != "datasets"}
 """The lists of a suite with rules on size."""
 
 
-class _Bounds(StrictTable):
+class _Bounds(features.StrictTable):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         for name in ("", "_rows", "_features"):
@@ -63,11 +43,11 @@ class WhenTable(_Bounds):
     skewed: bool | None = None
 
 
-class RuleTable(StrictTable):
+class RuleTable(features.StrictTable):
     """A table `[[rule]]`: changes of `[protocol]`."""
 
     when: WhenTable
-    protocol: ProtocolTable
+    protocol: features.ProtocolTable
 
 
 class ShareTable(_Bounds):
@@ -78,13 +58,13 @@ class ShareTable(_Bounds):
     max: Annotated[int, Field(ge=1)] | None = None
 
 
-class SizedBlockTable(BlockTable):
+class SizedBlockTable(features.BlockTable):
     """A table `[[block]]` of a suite with rules on size."""
 
     when: WhenTable = WhenTable()
 
 
-class SizedSuiteFile(SuiteFile):
+class SizedSuiteFile(features.SuiteFile):
     """A suite file with rules on size."""
 
     rule: list[RuleTable] = Field(default_factory=list)
@@ -121,7 +101,12 @@ class SizedSuite:
 
 
 def read_for(
-    dataset: Ref, size: Size, text: str, name: str, registry: Registry, installed_only: bool = False
+    dataset: Ref,
+    size: Size,
+    text: str,
+    name: str,
+    registry: features.Registry,
+    installed_only: bool = False,
 ) -> SizedSuite:
     """Read a suite file with rules on size for one dataset; the file lists none.
 
@@ -131,51 +116,55 @@ def read_for(
     error is reported alone.
     """
     problems: list[str] = []
-    raw = parse_toml(text, name)
-    for place, table in tables_of_file(raw):
+    raw = features.parse_toml(text, name)
+    for place, table in features.tables_of_file(raw):
         for key in METHODS.keys() & table.keys():
             table[key] = _fill_in(table[key], f"{place}{key}", size, problems)
     problems += [
         f"{place}: a suite with rules on size has no datasets; it is read for one dataset"
         for place in (
-            *(place for place, _, _ in iterate_lists(raw, {"datasets": "dataset"})),
+            *(place for place, _, _ in features.iterate_lists(raw, {"datasets": "dataset"})),
             *raw.keys() & {"dataset_protocols"},
         )
     ]
-    file, lines = checked_suite(raw, SizedSuiteFile, METHODS, registry, problems, installed_only)
-    context = make_context(registry)
+    file, lines = features.checked_suite(
+        raw, SizedSuiteFile, METHODS, registry, problems, installed_only
+    )
+    context = features.make_context(registry)
     rules = [rule.protocol for rule in file.rule if _holds(rule.when, size)]
     protocol = file.protocol.update("protocol", *rules, context=context)
     blocks: dict[bool, list[Block]] = {True: [], False: []}
     for number, block_table in enumerate(file.block or [SizedBlockTable()]):
         block = Block(
             (dataset,),
-            read_block_list(lines, f"block[{number}].", "feature_maps"),
-            read_block_list(lines, f"block[{number}].", "learners"),
-            read_block_protocol(protocol, block_table, number, context).record(),
+            features.read_block_list(lines, f"block[{number}].", "feature_maps"),
+            features.read_block_list(lines, f"block[{number}].", "learners"),
+            features.read_block_protocol(protocol, block_table, number, context).record(),
         )
         if block.feature_maps and block.learners:  # otherwise no component of it is installed
             blocks[_holds(block_table.when, size)].append(block)
     top = [lines[key].refs if key in lines else () for key in ("feature_maps", "learners")]
     return SizedSuite(
-        suite=make_suite(file, name, tuple(blocks[True]), registry),
+        suite=features.make_suite(file, name, tuple(blocks[True]), registry),
         shared=Block((dataset,), top[0], top[1], protocol.record()),
         left_out=tuple(blocks[False]),
     )
 
 
-def list_cells(text: str, name: str, registry: Registry) -> list[Cell]:
+def list_cells(text: str, name: str, registry: features.Registry) -> list[Cell]:
     """Return the cells of all blocks of a suite with rules on size, for 1,000 rows.
 
     SuiteError is raised with all errors of the file.
     """
     sized = read_for(Ref("data"), Size(1000, 10, False), text, name, registry)
-    return cells(replace(sized.suite, blocks=(*sized.suite.blocks, *sized.left_out)), registry)
+    return features.cells(
+        replace(sized.suite, blocks=(*sized.suite.blocks, *sized.left_out)), registry
+    )
 
 
 def choose_cells(
     sized: SizedSuite,
-    registry: Registry,
+    registry: features.Registry,
     feature_maps: Sequence[str] = (),
     learners: Sequence[str] = (),
 ) -> list[Cell]:
@@ -187,7 +176,7 @@ def choose_cells(
 
     SuiteError is raised if a component is not installed.
     """
-    listed = cells(sized.suite, registry)
+    listed = features.cells(sized.suite, registry)
     if not (feature_maps or learners):
         return listed
     names_by_key = {"feature_maps": feature_maps, "learners": learners}
@@ -198,7 +187,7 @@ def choose_cells(
         if name not in registry.all(kind)
     ]
     if problems:
-        raise SuiteError(*problems)
+        raise features.SuiteError(*problems)
     maps = _find_refs(sized, "feature_maps", feature_maps, registry)
     refs = _find_refs(sized, "learners", learners, registry)
     block = replace(
@@ -208,12 +197,14 @@ def choose_cells(
     )
     order = {c.method: place for place, c in enumerate(listed)}
     return sorted(
-        cells(replace(sized.suite, blocks=(block,)), registry),
+        features.cells(replace(sized.suite, blocks=(block,)), registry),
         key=lambda cell: order.get(cell.method, len(order)),
     )
 
 
-def _find_refs(sized: SizedSuite, key: str, names: Sequence[str], registry: Registry) -> list[Ref]:
+def _find_refs(
+    sized: SizedSuite, key: str, names: Sequence[str], registry: features.Registry
+) -> list[Ref]:
     """Return the entries of components, preferably of blocks whose rules hold.
 
     Those for another scale of the target do not count.
@@ -230,7 +221,7 @@ def _find_refs(sized: SizedSuite, key: str, names: Sequence[str], registry: Regi
             ]
             for blocks in ((*sized.suite.blocks, sized.shared), sized.left_out)
         )
-        refs += holding or excluded or [add_label(name, {}, METHODS[key], registry)]
+        refs += holding or excluded or [features.add_label(name, {}, METHODS[key], registry)]
     return refs
 
 
@@ -258,12 +249,12 @@ def _fill_in(value: Any, at: str, size: Size, problems: list[str]) -> Any:
         return [_fill_in(item, f"{at}[{i}]", size, problems) for i, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
-    if not is_share(value):
+    if not features.is_share(value):
         return {key: _fill_in(item, f"{at}.{key}", size, problems) for key, item in value.items()}
     try:
         share = ShareTable.model_validate(value)
     except ValidationError as error:
-        problems += explained_mistakes(error, value, ShareTable, at)
+        problems += features.explained_mistakes(error, value, ShareTable, at)
         return 1
     # in decimals: 0.1 of 30 rows are 3
     n = max(share.min, int(Fraction(str(share.fraction_of_rows)) * size.rows))

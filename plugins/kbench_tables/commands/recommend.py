@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbench.features import (
-    JsonEvents,
-    Quiet,
-    SuiteError,
-    echo,
-    format_options,
-    get_given,
-    options_from,
-    put_flags,
-)
+from kbench import features
 from kbench.messages import plural
 
 if TYPE_CHECKING:
@@ -50,7 +41,7 @@ Given = Mapping[str, Any]
 """Values of these options, None if one is not given."""
 
 
-@options_from("recommend", COLUMNS)
+@features.options_from("recommend", COLUMNS)
 def recommend(
     file: Annotated[str, typer.Argument(help="A CSV, TSV, Excel, Parquet, ARFF or svmlight file.")],
     *,
@@ -67,8 +58,8 @@ def recommend(
     explain: bool = False,
     jobs: int | None = None,
     recompute: bool = False,
-    as_json: JsonEvents = False,
-    quiet: Quiet = False,
+    as_json: features.JsonEvents = False,
+    quiet: features.Quiet = False,
 ) -> None:
     """Compare feature maps and learners on your table, and recommend one.
 
@@ -89,9 +80,9 @@ def recommend(
     if time_limit is not None:
         check_limit(time_limit, "time_limit")
     if output is not None and not output.absolute().parent.is_dir():
-        raise SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
+        raise features.SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
     registry = load_registry()
-    given = get_given() | {"parents": start_parents(registry)}
+    given = features.get_given() | {"parents": start_parents(registry)}
     data = _with_flags(prepare_data(file, registry, **own))
     by = comparison(metric, probabilities, data.facts, registry)
     rounds = rounds_for(
@@ -109,12 +100,14 @@ def recommend(
         quiet=quiet,
         explains=explain,
         has_page=output is not None,
-        words=put_flags,
+        words=features.put_flags,
     )
     report, rows, advice = compared.report, compared.rows, compared.advice
     export = _export(file, {**own, "metric": metric}, compared, probabilities) if advice else ""
     lead = build_lead(compared, data, by, time_limit, export)
-    sentences, facts = (tuple(map(put_flags, texts)) for texts in (lead.sentences, lead.facts))
+    sentences, facts = (
+        tuple(map(features.put_flags, texts)) for texts in (lead.sentences, lead.facts)
+    )
     lead = replace(lead, sentences=sentences, facts=facts)
     if as_json:
         _print_json(report, rows, compared, lead, data)
@@ -123,7 +116,7 @@ def recommend(
     if output is not None:
         write_output(output, build_page(compared, data, lead, registry).encode())
         if not as_json:
-            echo(f"report:  {output}")
+            features.echo(f"report:  {output}")
     if report.interrupted:
         raise typer.Exit(130)
     failed = advice is None or any(
@@ -137,9 +130,11 @@ def _with_flags(data: UserData) -> UserData:
     """Return the data with notes that name options of the command."""
     preview = data.preview
     if preview is not None:
-        roles = tuple(replace(role, note=put_flags(role.note)) for role in preview.roles)
-        preview = replace(preview, roles=roles, warnings=tuple(map(put_flags, preview.warnings)))
-    return replace(data, preview=preview, target=put_flags(data.target))
+        roles = tuple(replace(role, note=features.put_flags(role.note)) for role in preview.roles)
+        preview = replace(
+            preview, roles=roles, warnings=tuple(map(features.put_flags, preview.warnings))
+        )
+    return replace(data, preview=preview, target=features.put_flags(data.target))
 
 
 def _show_columns(data: UserData, as_json: bool) -> None:
@@ -186,7 +181,7 @@ def _export(
         for name, value in compared.settings.items()
     ]
     options = {**reading, "probabilities": probabilities or None, **method, "params": settings}
-    return shlex.join(["kbench", "export", file, *format_options(options), "-o", "model"])
+    return shlex.join(["kbench", "export", file, *features.format_options(options), "-o", "model"])
 
 
 def _print_json(

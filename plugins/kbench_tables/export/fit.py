@@ -10,23 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from kbench import features
 from kbench.errors import DatasetError
-from kbench.features import (
-    Data,
-    FitMethod,
-    Fitting,
-    Registry,
-    derive_seed,
-    find_threshold,
-    fit_in_memory,
-    inner_parts,
-    learner_side,
-    map_side,
-    missing_rows,
-    refuse_missing,
-    search,
-    search_side,
-)
 from kbench.records import Cell, Dataset
 from kbench_tables.export.decode_table import decode_table, fit_encoder
 from kbench_tables.export.held_out import Fold, calibration, cross_val_predictions, intervals
@@ -67,7 +52,7 @@ class Fitted:
     brier: float | None = None
 
 
-def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
+def refit(cell: Cell, dataset: Dataset, registry: features.Registry) -> Fitted:
     """Search and fit the method of a cell on all rows of its dataset, in canonical form.
 
     ExportError is raised for a Gram matrix, for missing values that the protocol does not impute,
@@ -87,10 +72,10 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         encoder, is_own = fit_encoder(cell, dataset, registry)
     protocol = cell.protocol
     if protocol.missing == "error":
-        refuse_missing(dataset)
-    parts = inner_parts(dataset, protocol, np.arange(len(dataset.y)))
+        features.refuse_missing(dataset)
+    parts = features.inner_parts(dataset, protocol, np.arange(len(dataset.y)))
     if protocol.missing == "drop_rows":
-        rows, weight = np.flatnonzero(~missing_rows(dataset.X)), dataset.sample_weight
+        rows, weight = np.flatnonzero(~features.missing_rows(dataset.X)), dataset.sample_weight
         parts = None if parts is None else parts[rows]
         dataset = replace(
             dataset,
@@ -102,7 +87,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         )
     X, task = dataset.X, dataset.task
     kinds, missing = list(dataset.feature_kinds), protocol.missing
-    data = Data(
+    data = features.Data(
         X,
         np.asarray(dataset.y),
         None,
@@ -112,36 +97,36 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
         weight=dataset.sample_weight,
         parts=parts,
     ).on_scale(protocol.target_scale)
-    method = FitMethod(
-        **map_side(cell.feature_map, registry),
-        **learner_side(cell.learner, registry, task),
-        **search_side(protocol.search_metric, registry, len(dataset.target_names)),
+    method = features.FitMethod(
+        **features.map_side(cell.feature_map, registry),
+        **features.learner_side(cell.learner, registry, task),
+        **features.search_side(protocol.search_metric, registry, len(dataset.target_names)),
     )
     learner = method.learner
-    seed = derive_seed(protocol.seed, dataset.checksum, "export")
-    fitting = Fitting(method, data, protocol, seed)
+    seed = features.derive_seed(protocol.seed, dataset.checksum, "export")
+    fitting = features.Fitting(method, data, protocol, seed)
 
     def predict(train: np.ndarray, test: np.ndarray) -> Fold:
         """Fit the method on `train` and predict `test`."""
-        part = fit_in_memory(fitting, best, train)
-        features = part.embedding.embed(data.X[test])
+        part = features.fit_in_memory(fitting, best, train)
+        embedded = part.embedding.embed(data.X[test])
         if task == "classification":
-            return Fold(test, np.asarray(part.learner.decision_function(features)))
+            return Fold(test, np.asarray(part.learner.decision_function(embedded)))
         scale = replace(part.scale, log=None)  # errors of logarithms are those of logarithms
         last = ScaledTarget(part.learner).with_fitted(part.learner, scale)
         if not last.has_distribution or data.log is not None:
-            return Fold(test, last.predict(features))
-        return Fold(test, *last.predict(features, return_std=True))
+            return Fold(test, last.predict(embedded))
+        return Fold(test, *last.predict(embedded, return_std=True))
 
     folds = dataset.splits if protocol.cv == "official" else ()
     with threadpool_limits(limits=protocol.threads):
-        best = search(fitting).best
-        fitted = fit_in_memory(fitting, best)
+        best = features.search(fitting).best
+        fitted = features.fit_in_memory(fitting, best)
         for warning in (*fitted.embedding.caught, *fitted.caught):
             warnings.warn_explicit(
                 warning.message, warning.category, warning.filename, warning.lineno
             )
-        unfitted = learner.build(best.learner, derive_seed(seed, "learner"))
+        unfitted = learner.build(best.learner, features.derive_seed(seed, "learner"))
         last: Any
         errors = brier = None
         if task == "regression":
@@ -158,7 +143,7 @@ def refit(cell: Cell, dataset: Dataset, registry: Registry) -> Fitted:
             last = NamedClasses(unfitted, to_labels(dataset.target_names))
             # as its own `fit` would do, but with the estimator that is fitted already
             last.estimator_ = fitted.learner
-            last.threshold_, notes = find_threshold(fitting, best)
+            last.threshold_, notes = features.find_threshold(fitting, best)
             for note in notes:
                 warnings.warn(note, stacklevel=2)
             if not hasattr(fitted.learner, "predict_proba") and hasattr(

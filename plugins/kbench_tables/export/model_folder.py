@@ -14,25 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from kbench import features
 from kbench._version import __version__
 from kbench.errors import ExportError
-from kbench.features import (
-    METRICS,
-    DataCache,
-    Journal,
-    PlannedCell,
-    Present,
-    Registry,
-    Row,
-    Validity,
-    Verbs,
-    cluster_id,
-    import_registry,
-    machine_id,
-    make_full_row,
-    recall,
-    state_folder,
-)
 from kbench.records import Cell, Metric, TaskType
 from kbench_tables.export.card import card
 from kbench_tables.export.decode_table import example_rows, plain_rows
@@ -60,7 +44,7 @@ def write(
     cell: Cell,
     key: str,
     fitted: Fitted,
-    row: Row | None,
+    row: features.Row | None,
     owners: Mapping[str, str],
     *,
     mlflow: bool = False,
@@ -84,7 +68,9 @@ def write(
         if mlflow:
             example = fitted.table[:EXAMPLE_ROWS]
             if fitted.raw:
-                example = example_rows(cell, fitted.pipeline[0], import_registry(), EXAMPLE_ROWS)
+                example = example_rows(
+                    cell, fitted.pipeline[0], features.import_registry(), EXAMPLE_ROWS
+                )
             _save_mlflow(fitted.pipeline, temporary / "mlflow", example)
         facts = _facts(cell, key, fitted, row, about)
         (temporary / "README.md").write_text(card(facts, fitted, TRUST, mlflow), "utf-8")
@@ -138,11 +124,13 @@ def _save_mlflow(pipeline: Any, folder: Path, example: Any) -> None:
         "example": example,
         "requirements": [f"{name}=={metadata.version(name)}" for name in names],
     }
-    if not Verbs().one("kbench_save_model", **context):
+    if not features.Verbs().one("kbench_save_model", **context):
         raise ExportError("no feature saves models as mlflow; see `kbench list plugins`")
 
 
-def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, more: Mapping[str, Any]) -> Facts:
+def _facts(
+    cell: Cell, key: str, fitted: Fitted, row: features.Row | None, more: Mapping[str, Any]
+) -> Facts:
     dataset, intervals = fitted.dataset, fitted.intervals
     facts: Facts = {
         "format": FORMAT,
@@ -185,9 +173,9 @@ def _facts(cell: Cell, key: str, fitted: Fitted, row: Row | None, more: Mapping[
     return facts
 
 
-def _read_scores(row: Row, task: TaskType) -> Facts:
+def _read_scores(row: features.Row, task: TaskType) -> Facts:
     """Return the means and standard deviations of the task's metrics for ``model.json``."""
-    names = [name for name, metric in METRICS.items() if metric.task == task]
+    names = [name for name, metric in features.METRICS.items() if metric.task == task]
     columns = [column for name in names for column in (name, f"{name}_sd")]
     return {
         **{column: row.metrics[column] for column in columns if column in row.metrics},
@@ -208,9 +196,9 @@ def check_export(folder: Path, onnx: bool = False) -> None:
 
 
 def export_cell(
-    planned: PlannedCell,
+    planned: features.PlannedCell,
     folder: Path,
-    registry: Registry,
+    registry: features.Registry,
     metric: Metric,
     *,
     onnx: bool = False,
@@ -225,10 +213,10 @@ def export_cell(
     facts = planned.dataset
     assert facts is not None
     planned, where = recall_results(planned)
-    row = make_full_row(planned, where, metric) if planned.done else None
+    row = features.make_full_row(planned, where, metric) if planned.done else None
     announce(f"fitting {planned.cell.name} on {facts.n_samples:,} rows")
     # the model is fitted, saved and loaded again by this process
-    fitted = refit(planned.cell, DataCache().load_for(facts), import_registry())
+    fitted = refit(planned.cell, features.DataCache().load_for(facts), features.import_registry())
     owners = {plugin.module.partition(".")[0]: plugin.distribution for plugin in registry.plugins}
     written = write(
         folder, planned.cell, planned.key, fitted, row, owners, mlflow=mlflow, onnx=onnx
@@ -236,14 +224,19 @@ def export_cell(
     return written, fitted.raw
 
 
-def recall_results(planned: PlannedCell) -> tuple[PlannedCell, str]:
+def recall_results(planned: features.PlannedCell) -> tuple[features.PlannedCell, str]:
     """Return a cell with its results, of this machine or of its clusters.
 
     The results of the one with more splits are used; they are not mixed.
     """
     candidates = []
-    for place in (machine_id(), cluster_id()):
+    for place in (features.machine_id(), features.cluster_id()):
         cell = replace(planned, results={})
-        recall([cell], Validity(Journal(state_folder(place) / "journal.jsonl"), Present()))
+        features.recall(
+            [cell],
+            features.Validity(
+                features.Journal(features.state_folder(place) / "journal.jsonl"), features.Present()
+            ),
+        )
         candidates.append((cell, place))
     return max(candidates, key=lambda pair: len(pair[0].done))

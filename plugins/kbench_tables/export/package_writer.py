@@ -15,14 +15,7 @@ import numpy as np
 from kbench.errors import ExportError
 from kbench.features import import_registry
 from kbench.records import Cell
-from kbench_tables.export import plain_objects
-from kbench_tables.export.bundle_code import (
-    OWN,
-    Code,
-    collect_code,
-    license_expression,
-    license_files,
-)
+from kbench_tables.export import bundle_code, plain_objects
 from kbench_tables.export.fit import Fitted
 from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, encoded_answers, versions
 
@@ -85,7 +78,7 @@ def write_package(
     names: set[str] = set()
 
     def own(module: str) -> str | None:
-        if module.partition(".")[0] not in {*owners, *OWN}:
+        if module.partition(".")[0] not in {*owners, *bundle_code.OWN}:
             return None
         names.add(module)
         return f".{module}"
@@ -114,7 +107,7 @@ def write_package(
         raise ExportError(f"this model cannot be saved without pickle: {error}") from error
     sources = import_registry().all("dataset").values()
     module, _, reader = next(s.text_blocks for s in sources if s.text_blocks).partition(":")
-    code = collect_code({*names, module}, {*owners, module.partition(".")[0]})
+    code = bundle_code.collect_code({*names, module}, {*owners, module.partition(".")[0]})
     facts["needed"] = list(code.needed)
     target = folder / package
     for path, content in code.files.items():
@@ -154,7 +147,7 @@ def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def _requirements(code: Code) -> list[str]:
+def _requirements(code: bundle_code.Code) -> list[str]:
     """Return the distributions that the code needs, with their exact versions."""
     owners = metadata.packages_distributions()
     names = ["numpy", "scipy", "scikit-learn"]
@@ -162,15 +155,17 @@ def _requirements(code: Code) -> list[str]:
     return [f"{name}=={metadata.version(name)}" for name in names]
 
 
-def _licences(target: Path, code: Code, owners: Mapping[str, str]) -> Iterator[tuple[str, Facts]]:
+def _licences(
+    target: Path, code: bundle_code.Code, owners: Mapping[str, str]
+) -> Iterator[tuple[str, Facts]]:
     """Write the licence files of all distributions of the code; yield their names."""
     tops = {path.partition("/")[0].removesuffix(".py") for path in code.files}
     distributions = {*code.distributions, *(owners[top] for top in tops if top in owners)}
     for name in sorted(distributions - {"unknown", ""}):
-        texts = license_files(name)
+        texts = bundle_code.license_files(name)
         for file, content in texts.items():
             _write(target / "LICENSES" / name / file, content)
-        yield name, {"licence": license_expression(name), "files": sorted(texts)}
+        yield name, {"licence": bundle_code.license_expression(name), "files": sorted(texts)}
 
 
 def _dialect(cell: Cell) -> Facts:

@@ -13,18 +13,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from kbench.features import (
-    ALPHA,
-    METRICS,
-    NO_TEST,
-    ROPE,
-    CorrectedT,
-    Row,
-    duration,
-    format_method,
-    on_dataset,
-    p_value,
-)
+from kbench import features
 from kbench.messages import number
 from kbench.records import ACCURACY, Metric, TaskType
 from kbench_tables.time_budget.sample_sizes import OVER_CLASSES, standard_error
@@ -52,14 +41,14 @@ LARGER_ERROR = 0.02
 class Advice:
     """A recommendation for one dataset."""
 
-    chosen: Row
+    chosen: features.Row
     """The row of the recommended method."""
     sentences: tuple[str, ...]
     """The recommendation; the first sentence names the method and its score."""
 
 
 def advise(
-    rows: Sequence[Row],
+    rows: Sequence[features.Row],
     baselines: Collection[str] = (),
     metric: Metric = ACCURACY,
     task: TaskType = "classification",
@@ -90,7 +79,7 @@ class _Comparison:
 
     def __init__(
         self,
-        complete: Sequence[Row],
+        complete: Sequence[features.Row],
         metric: Metric,
         task: TaskType,
         nested: bool = False,
@@ -136,10 +125,10 @@ class _Comparison:
 
     # -- values in words
 
-    def value(self, row: Row) -> float:
+    def value(self, row: features.Row) -> float:
         return row.metrics[self.metric.name]
 
-    def level(self, row: Row) -> float:
+    def level(self, row: features.Row) -> float:
         """Return the value of a row as it would be over the splits of the row with the most.
 
         A row that lacks some of them is compared on the common ones.
@@ -166,7 +155,7 @@ class _Comparison:
         Without a significant difference, methods may still differ by more than a short fit is
         worth. Balanced accuracy may be a whole one worse: ROC AUC, which varies less, decides then.
         """
-        most = LARGER_ERROR * abs(self.value(self.best)) if self._is_error else ROPE
+        most = LARGER_ERROR * abs(self.value(self.best)) if self._is_error else features.ROPE
         if self.error and self.metric.name == "balanced_accuracy":
             return self.error
         return min(most, self.error / 2) if self.error else most
@@ -187,11 +176,11 @@ class _Comparison:
     def _is_error(self) -> bool:
         return self.metric.better == "lower"
 
-    def format_row(self, row: Row) -> str:
+    def format_row(self, row: features.Row) -> str:
         """Return the name of a method with its score."""
-        return f"{format_method(row.method)} ({self.format_score(row)})"
+        return f"{features.format_method(row.method)} ({self.format_score(row)})"
 
-    def format_score(self, row: Row) -> str:
+    def format_score(self, row: features.Row) -> str:
         """Return the value of a method, and on how many splits it was evaluated, if not on all."""
         n, most = (len(each.by_split(self.metric.name)) for each in (row, self.longest))
         splits = f" on {n} of {most} splits" if 0 < n < most else ""
@@ -199,7 +188,7 @@ class _Comparison:
 
     # -- decisions
 
-    def is_within_noise(self, row: Row) -> bool:
+    def is_within_noise(self, row: features.Row) -> bool:
         if row is self.best:
             return True
         if self.metric.name not in row.metrics:
@@ -210,9 +199,9 @@ class _Comparison:
             return self.nested and behind <= self.margin
         if behind > self.margin:
             return False
-        return test.is_zero if test.p is None else test.p > ALPHA
+        return test.is_zero if test.p is None else test.p > features.ALPHA
 
-    def by_ranking(self, rows: Sequence[Row]) -> _Comparison | None:
+    def by_ranking(self, rows: Sequence[features.Row]) -> _Comparison | None:
         """Compare methods of equal balanced accuracy by ROC AUC; None for other metrics.
 
         If a class is rare, all methods may predict the most frequent class only.
@@ -220,30 +209,30 @@ class _Comparison:
         ranked = [row for row in rows if BESIDE in row.metrics]
         if self.metric.name != "balanced_accuracy" or not ranked:
             return None
-        return _Comparison(ranked, METRICS[BESIDE], self.task, self.nested, self.shares)
+        return _Comparison(ranked, features.METRICS[BESIDE], self.task, self.nested, self.shares)
 
-    def test(self, one: Row, other: Row) -> CorrectedT | None:
-        return on_dataset(one, other, self.metric, ALPHA, self.nested)
+    def test(self, one: features.Row, other: features.Row) -> features.CorrectedT | None:
+        return features.on_dataset(one, other, self.metric, features.ALPHA, self.nested)
 
     # -- sentences
 
-    def describe(self, row: Row) -> str:
+    def describe(self, row: features.Row) -> str:
         value, sd = self.value(row), row.metrics.get(self.metric.sd)
         scored = f"{self.format(value)} {self.metric.words}"
         if sd is not None:
             scored = f"{self.format(value)} ± {self.format(sd)} {self.metric.words}"
             scored += f" (mean and sd over {row.n_splits} splits)"
-        sentence = f"Use {format_method(row.method)}: {scored}"
+        sentence = f"Use {features.format_method(row.method)}: {scored}"
         if self.metric.name == "balanced_accuracy" and "roc_auc" in row.metrics:
             sentence += f", roc auc {row.metrics['roc_auc']:.3f}"
         if self.task == "regression" and "r2" in row.metrics:
             sentence += f", r2 {row.metrics['r2']:.3f}"
-        sentence += f", fitted in {duration(row.metrics['fit_time_s'])}"
+        sentence += f", fitted in {features.duration(row.metrics['fit_time_s'])}"
         if row.metrics.get("n_stored_floats"):
             sentence += f", a model of {size(row.metrics['n_stored_floats'])}"
         return sentence + "."
 
-    def beside_best(self, chosen: Row, n_equal: int) -> list[str]:
+    def beside_best(self, chosen: features.Row, n_equal: int) -> list[str]:
         test = self.test(self.best, chosen)
         behind = self.format(abs(self.level(self.best) - self.level(chosen)))
         gap = f"the difference is {behind}, less than one standard error"
@@ -257,14 +246,14 @@ class _Comparison:
         best = self.format_row(self.best)
         return [f"It is within noise of the {self.most}, {best}: {gap}. {reason}."]
 
-    def say_test(self, test: CorrectedT) -> str:
+    def say_test(self, test: features.CorrectedT) -> str:
         """Return the interval and the p value of a test, or the reason why there is none."""
         if test.p is None or test.low is None or test.high is None:
-            return NO_TEST
+            return features.NO_TEST
         # positive if the other method is worse
         ends = sorted([self.metric.gain(test.low), self.metric.gain(test.high)])
         low, high = map(self.format, ends)
-        return f"95 % interval [{low}, {high}], p = {p_value(test.p)}"
+        return f"95 % interval [{low}, {high}], p = {features.p_value(test.p)}"
 
     def compare_all(self) -> list[str]:
         """Return how certain it is that the best method is the best."""
@@ -272,10 +261,12 @@ class _Comparison:
         if not further:
             return []
         tests = [self.test(self.best, row) for row in further]
-        if all(test is not None and test.p is not None and test.p <= ALPHA for test in tests):
+        if all(
+            test is not None and test.p is not None and test.p <= features.ALPHA for test in tests
+        ):
             them = "the other method" if len(further) == 1 else f"the {len(further)} other methods"
             more = "more accurate" if self.most == "most accurate" else "better"
-            return [f"It is significantly {more} than {them} (p <= {ALPHA})."]
+            return [f"It is significantly {more} than {them} (p <= {features.ALPHA})."]
         near = [row for row in further if self.is_within_noise(row)]
         near.sort(key=lambda row: -self.metric.gain(self.level(row)))
         if not near:
@@ -284,12 +275,12 @@ class _Comparison:
         names = ", ".join(map(self.format_row, near[:3])) + more
         return [f"It is the {self.most}. Within noise of it, but slower to fit: {names}."]
 
-    def format_rows(self, row: Row) -> str:
+    def format_rows(self, row: features.Row) -> str:
         """Return on how many rows a method was fitted, if others had more."""
         n = n_train(row)
         return f" on {n:,.0f} rows" if n < SAMPLED * self.most_rows else ""
 
-    def on_a_sample(self, chosen: Row) -> list[str]:
+    def on_a_sample(self, chosen: features.Row) -> list[str]:
         if not self.format_rows(chosen):
             return []
         n = n_train(chosen)
@@ -298,21 +289,21 @@ class _Comparison:
             "rows as the other methods. Fitting all rows takes longer and rarely makes it worse."
         ]
 
-    def beside_boosting(self, chosen: Row, boosted: Collection[str]) -> list[str]:
+    def beside_boosting(self, chosen: features.Row, boosted: Collection[str]) -> list[str]:
         """Compare the score with that of the best gradient boosting."""
         rows = [row for row in self.complete if row.learner in boosted]
         if not rows or chosen in rows:
             return []
         row = max(rows, key=lambda row: self.metric.gain(self.level(row)))
-        fitted = duration(row.metrics["fit_time_s"])
+        fitted = features.duration(row.metrics["fit_time_s"])
         sentence = (
-            f"The best gradient boosting, {format_method(row.method)}, scores "
+            f"The best gradient boosting, {features.format_method(row.method)}, scores "
             f"{self.format_score(row)}{self.format_rows(row)}, fitted in {fitted}"
         )
         test = self.test(chosen, row)
         return [f"{sentence}." if test is None else f"{sentence}: {self.say_test(test)}."]
 
-    def beside_baseline(self, chosen: Row, baselines: Collection[str]) -> list[str]:
+    def beside_baseline(self, chosen: features.Row, baselines: Collection[str]) -> list[str]:
         plain = next((row for row in self.complete if row.learner in baselines), None)
         regression = self.task == "regression"
         if plain is None:
@@ -329,17 +320,17 @@ class _Comparison:
             ]
         test = self.test(chosen, plain)
         sentence = f"The baseline ({doing}) scores {self.format_score(plain)}"
-        if test is None or test.p is None or test.p > ALPHA:
+        if test is None or test.p is None or test.p > features.ALPHA:
             # a test of two splits has nearly no power
             behind = abs(self.level(chosen) - self.level(plain))
             if behind > APART * (self.error or math.inf):
                 return [f"{sentence}: {self.format(behind)} worse, which noise does not explain."]
         if test is None or test.p is None:
-            return [f"{sentence} ({NO_TEST})."]
-        if test.p > ALPHA:
+            return [f"{sentence} ({features.NO_TEST})."]
+        if test.p > features.ALPHA:
             return [
-                f"{sentence}, without a significant difference (p = {p_value(test.p)}): these "
-                "columns may not predict the target."
+                f"{sentence}, without a significant difference (p = {features.p_value(test.p)}): "
+                "these columns may not predict the target."
             ]
         if self._is_error and self.value(plain) > 0:
             share = 1 - self.value(chosen) / self.value(plain)
@@ -347,7 +338,7 @@ class _Comparison:
         return [f"{sentence}."]
 
 
-def n_train(row: Row) -> float:
+def n_train(row: features.Row) -> float:
     """Return the mean number of training rows of a method."""
     return row.metrics.get("n_train", 0.0)
 

@@ -8,17 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from kbench.features import (
-    IDENTITY,
-    Options,
-    PlannedCell,
-    Registry,
-    Report,
-    Row,
-    machine_id,
-    make_full_row,
-    run_shown,
-)
+from kbench import features
 from kbench.messages import format_memory, list_some, plural
 from kbench.records import Cell, Metric, Protocol, Ref
 from kbench_tables.recommend.advice import Advice, advise, n_train
@@ -74,9 +64,9 @@ class Start:
 class ComparedMethods:
     """The outcome of a comparison."""
 
-    report: Report
+    report: features.Report
     """Its cells have all results."""
-    rows: list[Row]
+    rows: list[features.Row]
     """One row for each method, best first: that with the most training rows."""
     advice: Advice | None
     """None if no method was evaluated."""
@@ -89,7 +79,7 @@ class ComparedMethods:
     on all rows, if it was fitted on fewer."""
 
     @property
-    def chosen(self) -> PlannedCell | None:
+    def chosen(self) -> features.PlannedCell | None:
         """The cell of the recommended method, with its results."""
         if self.advice is None:
             return None
@@ -118,9 +108,9 @@ class ComparedMethods:
 def compare(
     data: UserData,
     rounds: Rounds,
-    registry: Registry,
+    registry: features.Registry,
     *,
-    options: Options | None = None,
+    options: features.Options | None = None,
     time_limit: float | None = None,
     started: Start | None = None,
     as_json: bool = False,
@@ -135,7 +125,7 @@ def compare(
     share of it. `words` writes the options that a notice names.
     """
     started = started or Start()
-    options = options or Options(jobs=None)
+    options = options or features.Options(jobs=None)
     schedule = None
     if time_limit is not None:
         rounds = _with_shared_memory(rounds, options)
@@ -154,7 +144,7 @@ def compare(
         total_s = time_limit - started.seconds - min(last, LAST_MOST * time_limit)
         given = {**options.given, "schedule": schedule}
         options = replace(options, total_s=total_s, given=given)
-    report = run_shown(
+    report = features.run_shown(
         rounds.suite,
         registry,
         options,
@@ -171,7 +161,7 @@ def compare(
     followed = {
         planned.cell.method
         for planned in report.cells
-        if planned.cell.feature_map.name == IDENTITY
+        if planned.cell.feature_map.name == features.IDENTITY
         and not learners[planned.cell.learner.label].uses_kernel
         and learners[planned.cell.learner.label].family != LOCAL
     }
@@ -213,20 +203,20 @@ def compare(
     return _add_explanation(compared, max(0.0, remaining))
 
 
-def _with_shared_memory(rounds: Rounds, options: Options) -> Rounds:
+def _with_shared_memory(rounds: Rounds, options: features.Options) -> Rounds:
     """Divide the memory limit among concurrent tasks."""
     limits, jobs = rounds.suite.limits, options.resolve_jobs(rounds.suite).jobs or 1
     limits = replace(limits, task_memory_mib=limits.task_memory_mib / jobs)
     return replace(rounds, suite=replace(rounds.suite, limits=limits))
 
 
-def _time_to_explain(data: UserData, time_limit: float) -> Callable[[PlannedCell], float]:
+def _time_to_explain(data: UserData, time_limit: float) -> Callable[[features.PlannedCell], float]:
     """Return a function of a cell: the seconds reserved to explain its method."""
     n_columns = data.facts.n_features
     if data.preview is not None and data.preview.n_columns:
         n_columns = min(n_columns, data.preview.n_columns)
 
-    def seconds(planned: PlannedCell) -> float:
+    def seconds(planned: features.PlannedCell) -> float:
         from kbench_tables.recommend.explain import seconds_to_explain
 
         return min(seconds_to_explain(planned, n_columns), EXPLAIN_MOST * time_limit)
@@ -269,7 +259,7 @@ OUT_OF_TIME = "the time limit of"
 """Beginning of the reason of a method that was not evaluated within the time limit."""
 
 
-def _add_reason(row: Row, time_limit: float | None) -> Row:
+def _add_reason(row: features.Row, time_limit: float | None) -> features.Row:
     """Return a row, with a reason if there was no time for it."""
     if row.status != "skipped" or row.error or time_limit is None:
         return row
@@ -278,23 +268,23 @@ def _add_reason(row: Row, time_limit: float | None) -> Row:
     return replace(row, error=f"{OUT_OF_TIME} {time_limit:g} s ended {when}")
 
 
-def _rows(report: Report, label: str) -> list[Row]:
+def _rows(report: features.Report, label: str) -> list[features.Row]:
     """Return a row with all fields for each method, best first."""
-    by_method: dict[tuple[str, str], Row] = {}
+    by_method: dict[tuple[str, str], features.Row] = {}
     metric = report.suite.compared
     for planned in report.cells:
-        row = replace(make_full_row(planned, machine_id(), metric), dataset=label)
+        row = replace(features.make_full_row(planned, features.machine_id(), metric), dataset=label)
         earlier = by_method.get(row.method)
         if earlier is None or _order(row) >= _order(earlier):
             by_method[row.method] = row
     return sorted(by_method.values(), key=lambda row: _rank(row, metric))
 
 
-def _order(row: Row) -> tuple[bool, float]:
+def _order(row: features.Row) -> tuple[bool, float]:
     """Sort key of the rows of a method: complete rows and many training rows first."""
     return row.is_complete, n_train(row)
 
 
-def _rank(row: Row, metric: Metric) -> tuple[bool, float]:
+def _rank(row: features.Row, metric: Metric) -> tuple[bool, float]:
     value = row.metrics.get(metric.name)
     return row.status != "ok", math.inf if value is None else -metric.gain(value)

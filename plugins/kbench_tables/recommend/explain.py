@@ -14,27 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.features import (
-    WIDTH,
-    Assignment,
-    Candidate,
-    DataCache,
-    FitMethod,
-    Fitting,
-    PlannedCell,
-    Predictions,
-    Registry,
-    assign,
-    candidates,
-    derive_seed,
-    duration,
-    fit_in_memory,
-    learner_side,
-    map_side,
-    parts,
-    split_scores,
-    unstandardise,
-)
+from kbench import features
 from kbench.messages import option
 from kbench.records import Dataset, Inputs, Metric
 from kbench.tables.texts import DateColumn
@@ -74,7 +54,9 @@ class Effort:
     repeats: int
 
     @classmethod
-    def within(cls, seconds: float, planned: PlannedCell, n_columns: int, most: int) -> Effort:
+    def within(
+        cls, seconds: float, planned: features.PlannedCell, n_columns: int, most: int
+    ) -> Effort:
         """Return the largest effort for some seconds; it may have too few test rows.
 
         The fit takes time in proportion to the rows, or less.
@@ -97,14 +79,17 @@ class Effort:
         return cls(n_fitted, n_test, repeats)
 
 
-def seconds_to_explain(planned: PlannedCell, n_columns: int) -> float:
+def seconds_to_explain(planned: features.PlannedCell, n_columns: int) -> float:
     """Return the seconds needed to explain an evaluated method well."""
     fit_s, row_s = _times(planned)
     return fit_s + row_s * (n_columns * REPEATS + 1) * WANTED_ROWS
 
 
 def explain(
-    planned: PlannedCell, registry: Registry, metric: Metric, seconds: float = math.inf
+    planned: features.PlannedCell,
+    registry: features.Registry,
+    metric: Metric,
+    seconds: float = math.inf,
 ) -> Explanation | str:
     """Explain an evaluated method, or return the reason why that is impossible.
 
@@ -115,18 +100,19 @@ def explain(
     started = time.monotonic()
     facts, cell = planned.dataset, planned.cell
     assert facts is not None
-    dataset = DataCache().load_for(facts)
+    dataset = features.DataCache().load_for(facts)
     if hasattr(dataset.X, "indptr"):
         return f"{option('explain')}: importances are not available for sparse data"
-    method = FitMethod(
-        **map_side(cell.feature_map, registry), **learner_side(cell.learner, registry, dataset.task)
+    method = features.FitMethod(
+        **features.map_side(cell.feature_map, registry),
+        **features.learner_side(cell.learner, registry, dataset.task),
     )
     index = planned.done[0].split
-    seed = derive_seed(cell.protocol.seed, dataset.checksum, index)
+    seed = features.derive_seed(cell.protocol.seed, dataset.checksum, index)
     candidate = _chosen_candidate(planned, method, seed)
     if candidate is None:
         return f"{option('explain')}: the chosen parameters are not stored"
-    assignment = assign(dataset, cell.protocol, index, np.arange(len(dataset.y)))
+    assignment = features.assign(dataset, cell.protocol, index, np.arange(len(dataset.y)))
     groups = _groups(dataset, cell.dataset.params.get("date_formats", ()))
     rng = np.random.default_rng(seed)
     width = max(dataset.X.shape[1], _width(planned))
@@ -138,23 +124,23 @@ def explain(
     if effort.n_test < min(most, MIN_ROWS):
         return (
             f"{option('explain')}: a fit on {effort.n_train:,} rows and {len(groups) + 1:,} "
-            f"predictions of each test row take longer than the {duration(remaining)} that are "
-            f"left: increase {option('time_limit')}"
+            f"predictions of each test row take longer than the {features.duration(remaining)} "
+            f"that are left: increase {option('time_limit')}"
         )
     shown = _sample(assignment, effort, rng)
-    data, columns = parts(Inputs.make(dataset), shown.visible, cell.protocol)
+    data, columns = features.parts(Inputs.make(dataset), shown.visible, cell.protocol)
     X = np.asarray(columns[:])
     repeats = effort.repeats
     copies = [X, *(_permute(X, places, rng) for _, places in groups for _ in range(repeats))]
-    fitting = Fitting(method, data, cell.protocol, seed)
-    fitted = fit_in_memory(fitting, candidate)
+    fitting = features.Fitting(method, data, cell.protocol, seed)
+    fitted = features.fit_in_memory(fitting, candidate)
     predictions = fitted.predict(np.concatenate(copies))
     n = len(X)
     every = [
         _check_part(predictions, slice(i * n, (i + 1) * n), fitted, shown, method.learner.label)
         for i in range(len(copies))
     ]
-    values = [split_scores(shown, each).get(metric.name, np.nan) for each in every]
+    values = [features.split_scores(shown, each).get(metric.name, np.nan) for each in every]
     gains = np.array([metric.gain(value) for value in values])
     drops = (gains[0] - gains[1:]).reshape(len(groups), repeats)
     # with one permutation, the columns together estimate the noise: most matter little
@@ -175,10 +161,12 @@ def explain(
     return replace(plain, confusion=tuple(map(tuple, counts.tolist())), classes=names)
 
 
-def _chosen_candidate(planned: PlannedCell, method: FitMethod, seed: int) -> Candidate | None:
+def _chosen_candidate(
+    planned: features.PlannedCell, method: features.FitMethod, seed: int
+) -> features.Candidate | None:
     """Return the candidate that the search of a split chose."""
     chosen = planned.done[0].details.chosen
-    every = candidates(method.feature_map, method.learner, planned.cell.protocol, seed)
+    every = features.candidates(method.feature_map, method.learner, planned.cell.protocol, seed)
     for candidate in every:
         if {name: _plain(value) for name, value in candidate.params.items()} == dict(chosen):
             return candidate
@@ -207,7 +195,7 @@ def _groups(dataset: Dataset, dates: Sequence[str]) -> list[tuple[str, list[int]
     return list(groups.items())
 
 
-def _times(planned: PlannedCell) -> tuple[float, float]:
+def _times(planned: features.PlannedCell) -> tuple[float, float]:
     """Return the seconds of a fit with the chosen parameters, and of the prediction of a row."""
     metrics, protocol = planned.done[0].metrics, planned.cell.protocol
     fit_s = metrics.get("fit_time_s", 0.0)
@@ -216,12 +204,14 @@ def _times(planned: PlannedCell) -> tuple[float, float]:
     return fit_s, metrics.get("predict_time_s", 0.0) / max(1.0, metrics.get("n_test", 1.0))
 
 
-def _width(planned: PlannedCell) -> int:
+def _width(planned: features.PlannedCell) -> int:
     """Return the columns of the embedding."""
-    return int(planned.done[0].metrics.get(WIDTH, 0.0))
+    return int(planned.done[0].metrics.get(features.WIDTH, 0.0))
 
 
-def _sample(assignment: Assignment, effort: Effort, rng: np.random.Generator) -> Assignment:
+def _sample(
+    assignment: features.Assignment, effort: Effort, rng: np.random.Generator
+) -> features.Assignment:
     """Return a split with some of its rows; each class keeps a training row."""
     seen = assignment.visible
     rows = np.sort(rng.permutation(len(assignment.y_test))[: effort.n_test])
@@ -261,13 +251,17 @@ def _permute(X: np.ndarray, places: list[int], rng: np.random.Generator) -> np.n
 
 
 def _check_part(
-    predictions: Predictions, rows: slice, fitted: Any, shown: Assignment, label: str
-) -> Predictions:
+    predictions: features.Predictions,
+    rows: slice,
+    fitted: Any,
+    shown: features.Assignment,
+    label: str,
+) -> features.Predictions:
     """Return the predictions of some of the rows, in the units of the targets."""
     names = [field.name for field in fields(predictions)]
     outputs: list[Any] = [_at(getattr(predictions, name), rows) for name in names]
-    part = Predictions(*outputs)
+    part = features.Predictions(*outputs)
     n = len(shown.y_test)
     if fitted.task == "regression":
-        return unstandardise(part, fitted.scale, n, label)
+        return features.unstandardise(part, fitted.scale, n, label)
     return part.validate(fitted.task, np.unique(fitted.y), n, label)

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kbench.features import (
-    METRICS,
-    NEVER_RANKED,
-    SEARCHED,
-    Registry,
-    SuiteError,
-    read_parameters,
-)
+from kbench import features
 from kbench.messages import did_you_mean, option, plural
 from kbench.records import Cell, DatasetFacts, Metric, Protocol
 
@@ -59,7 +52,7 @@ class Comparison:
             protocol = replace(protocol, threshold_metric=metric.name)  # type: ignore[arg-type]
         return replace(protocol, search_metric=BY_RANKS if decides else metric.name)
 
-    def weigh(self, cells: Sequence[Cell], registry: Registry) -> list[Cell]:
+    def weigh(self, cells: Sequence[Cell], registry: features.Registry) -> list[Cell]:
         """Return cells whose learners weight all classes equally if the metric does.
 
         Learners without class weights stay as they are.
@@ -70,21 +63,21 @@ class Comparison:
         for cell in cells:
             ref = cell.learner
             make = registry.get("learner", ref.name).classifier
-            if make is not None and WEIGHING in (read_parameters(make) or ()):
+            if make is not None and WEIGHING in (features.read_parameters(make) or ()):
                 ref = replace(ref, params={WEIGHING: True, **ref.params})
             weighted.append(replace(cell, learner=ref))
         return weighted
 
 
 def comparison(
-    name: str | None, with_probabilities: bool, facts: DatasetFacts, registry: Registry
+    name: str | None, with_probabilities: bool, facts: DatasetFacts, registry: features.Registry
 ) -> Comparison:
     """Return the metric of a comparison: the named one, or one that suits the class frequencies.
 
     SuiteError is raised if there is no such metric, or it is not for the task.
     """
     if with_probabilities and facts.task == "regression":
-        raise SuiteError(
+        raise features.SuiteError(
             f"{option('probabilities')} is for classification; for regression, bayesian-linear and "
             "other learners with a predictive distribution predict intervals"
         )
@@ -100,7 +93,7 @@ def comparison(
         return Comparison(None, with_probabilities)
     share, bound = 100 * facts.class_counts[rare] / facts.n_samples, 100 * RARE / facts.n_classes
     return Comparison(
-        METRICS[BALANCED],
+        features.METRICS[BALANCED],
         with_probabilities,
         f"the rarest class, {facts.target_names[rare]!r}, has {share:.2g} % of the rows, less "
         f"than {RARE}/{facts.n_classes} = {bound:.3g} %: methods are compared by balanced "
@@ -134,20 +127,20 @@ def rare_class(facts: DatasetFacts) -> int | None:
     return rarest if facts.class_counts[rarest] < bound else None
 
 
-def _find_metric(name: str, facts: DatasetFacts, registry: Registry) -> Metric:
-    metrics: dict[str, Metric] = {**METRICS, **registry.all("metric")}
+def _find_metric(name: str, facts: DatasetFacts, registry: features.Registry) -> Metric:
+    metrics: dict[str, Metric] = {**features.METRICS, **registry.all("metric")}
     fitting = [
         each
-        for each in (*SEARCHED, *registry.all("metric"))
+        for each in (*features.SEARCHED, *registry.all("metric"))
         if metrics[each].task in (None, facts.task)
     ]
-    if name in NEVER_RANKED:
-        raise SuiteError(f"{option('metric')}: {NEVER_RANKED[name]}")
+    if name in features.NEVER_RANKED:
+        raise features.SuiteError(f"{option('metric')}: {features.NEVER_RANKED[name]}")
     if name in fitting:
         return metrics[name]
     if name in metrics:
-        raise SuiteError(
+        raise features.SuiteError(
             f"{option('metric', name)} is not for {facts.task}; available: {', '.join(fitting)}"
         )
     hint = did_you_mean(name, fitting) or f"; available: {', '.join(fitting)}"
-    raise SuiteError(f"{option('metric')}: no metric is named {name!r}{hint}")
+    raise features.SuiteError(f"{option('metric')}: no metric is named {name!r}{hint}")

@@ -10,15 +10,8 @@ from kbench.errors import SuiteError
 from kbench.features import LISTS, PlannedCell, Registry, check_limit, find, parameter_problems
 from kbench.messages import option
 from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
+from kbench_tables.recommend import user_data
 from kbench_tables.recommend.metric import Comparison
-from kbench_tables.recommend.user_data import (
-    FIRST_ROUNDS,
-    name_for_task,
-    name_suite,
-    size_of,
-    sized_methods,
-    suite_for,
-)
 from kbench_tables.size_rules import choose_cells, read_for
 from kbench_tables.time_budget.sample_sizes import TREES, Name, all_train_rows
 
@@ -171,10 +164,10 @@ def rounds_for(
     few rows.
     """
     if total_s is None:
-        return Rounds(suite_for(ref, facts, registry, feature_maps, learners, by))
+        return Rounds(user_data.suite_for(ref, facts, registry, feature_maps, learners, by))
     check_limit(total_s, "time_limit")
     by = by or Comparison()
-    sized, methods = sized_methods(ref, facts, registry, feature_maps, learners)
+    sized, methods = user_data.sized_methods(ref, facts, registry, feature_maps, learners)
     splits = _splits(methods[0].protocol, facts.n_samples)
     n_train = all_train_rows(splits, facts.n_samples)
     on_all_rows = by.weigh(methods, registry)
@@ -188,16 +181,16 @@ def rounds_for(
     if is_wide:
         least = min(least, max(MIN_OF_WIDE, MIN_OF_CLASS * facts.n_classes))
     for rows in [*_samples(n_train, least), None]:
-        size = size_of(ref, facts, rows)
+        size = user_data.size_of(ref, facts, rows)
         line = ref if rows is None else Ref(ref.name, ref.params, f"{ref.label} ({rows:,} rows)")
         cells: list[Cell] = []
         if not (feature_maps or learners):
-            suite_file, name = find(FIRST_ROUNDS[facts.task], registry)
+            suite_file, name = find(user_data.FIRST_ROUNDS[facts.task], registry)
             cells = choose_cells(read_for(line, size, suite_file, name, registry, True), registry)
-            cells = name_for_task(cells, facts, registry)
+            cells = user_data.name_for_task(cells, facts, registry)
         named |= {cell.method for cell in cells}
         first |= dict.fromkeys(cell.method for cell in cells if not is_late(cell))
-        _, all_cells = sized_methods(line, facts, registry, feature_maps, learners, size)
+        _, all_cells = user_data.sized_methods(line, facts, registry, feature_maps, learners, size)
         cells += [cell for cell in all_cells if cell.method not in named]
         for cell in by.weigh(sorted(cells, key=is_late), registry):
             protocol = replace(
@@ -209,7 +202,7 @@ def rounds_for(
                 max_train_rows=rows,
             )
             blocks.append(Block((line,), (cell.feature_map,), (cell.learner,), protocol))
-    suite = name_suite(sized, ref, blocks, by)
+    suite = user_data.name_suite(sized, ref, blocks, by)
     time_s = min(suite.limits.task_timeout_s, max(total_s / SHARE, SHORTEST_S))
     limits = replace(suite.limits, task_timeout_s=time_s)
     return Rounds(replace(suite, limits=limits), tuple(first), tuple(on_all_rows))

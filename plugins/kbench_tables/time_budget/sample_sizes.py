@@ -9,28 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from kbench.features import (
-    WIDTH,
-    PlannedCell,
-    Registry,
-    Verbs,
-    get_width,
-    holdout_sizes,
-    n_candidates,
-    set_width,
-)
-from kbench.records import (
-    Cell,
-    Cost,
-    DatasetFacts,
-    Estimate,
-    Metric,
-    Protocol,
-    Ref,
-    Result,
-    Trial,
-    Tune,
-)
+from kbench import features, records
 
 Name = tuple[str, str]
 """Labels of the map and the learner of a method."""
@@ -44,7 +23,7 @@ class Ladder:
     """
 
     name: Name
-    cells: list[PlannedCell] = field(default_factory=list)
+    cells: list[features.PlannedCell] = field(default_factory=list)
     is_first: bool = False
     base: Ladder | None = None
 
@@ -62,38 +41,38 @@ class Ladder:
         )
 
     @property
-    def components(self) -> tuple[Ref, str]:
+    def components(self) -> tuple[records.Ref, str]:
         """The map and the learner, however they are searched."""
         cell = self.cells[0].cell
         return replace(cell.feature_map, label=""), cell.learner.name
 
     @property
-    def known(self) -> list[PlannedCell]:
+    def known(self) -> list[features.PlannedCell]:
         """The cells with a result of their first split."""
         return [cell for cell in self.cells if is_done(cell, 0)]
 
 
-def is_done(cell: PlannedCell, split: int) -> bool:
+def is_done(cell: features.PlannedCell, split: int) -> bool:
     """Whether a split of a cell is finished."""
     result = dict(cell.results).get(split)
     return result is not None and result.is_ok
 
 
-def n_train(planned: PlannedCell) -> int:
+def n_train(planned: features.PlannedCell) -> int:
     """Return the training rows of a cell."""
     facts, protocol = planned.dataset, planned.cell.protocol
     assert facts is not None
     return protocol.max_train_rows or all_train_rows(protocol, facts.n_samples)
 
 
-def all_train_rows(protocol: Protocol, n_samples: int) -> int:
+def all_train_rows(protocol: records.Protocol, n_samples: int) -> int:
     """Return the training rows of a split of all rows."""
     if protocol.cv == "holdout":
-        return holdout_sizes(n_samples, protocol)[0]
+        return features.holdout_sizes(n_samples, protocol)[0]
     return n_samples * (protocol.n_folds - 1) // protocol.n_folds
 
 
-def apply_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
+def apply_chosen(cell: records.Cell, below: features.PlannedCell) -> records.Cell | None:
     """Return a cell with the parameters that a search on fewer rows chose; None without one."""
     chosen = {"feature_map": dict[str, Any](), "learner": dict[str, Any]()}
     if below.cell.protocol.n_candidates == 1 < cell.protocol.n_candidates:
@@ -106,11 +85,11 @@ def apply_chosen(cell: Cell, below: PlannedCell) -> Cell | None:
             chosen[side][parameter] = value
     sides: dict[str, Any] = {}
     for side, values in chosen.items():
-        ref: Ref = getattr(cell, side)
+        ref: records.Ref = getattr(cell, side)
         # values set for these rows, such as a width, stay
-        is_searched = {name: isinstance(value, Tune) for name, value in ref.params.items()}
+        is_searched = {name: isinstance(value, records.Tune) for name, value in ref.params.items()}
         more = {name: value for name, value in values.items() if is_searched.get(name, True)}
-        sides[side] = Ref(ref.name, {**ref.params, **more}, ref.label)
+        sides[side] = records.Ref(ref.name, {**ref.params, **more}, ref.label)
     applied = replace(cell, **sides)
     if applied == cell:
         return None
@@ -135,14 +114,16 @@ class LadderCosts:
     `pace` is the number of seconds that one of CPU time takes now.
     """
 
-    def __init__(self, registry: Registry, ladders: Sequence[Ladder], pace: float = 1.0) -> None:
+    def __init__(
+        self, registry: features.Registry, ladders: Sequence[Ladder], pace: float = 1.0
+    ) -> None:
         self._registry, self._ladders, self.pace = registry, ladders, pace
 
-    def is_searched(self, cell: PlannedCell) -> bool:
+    def is_searched(self, cell: features.PlannedCell) -> bool:
         """Whether parameters are searched for."""
-        return n_candidates(cell.cell, self._registry) > 1
+        return features.n_candidates(cell.cell, self._registry) > 1
 
-    def cost(self, ladder: Ladder, cell: PlannedCell) -> Cost | None:
+    def cost(self, ladder: Ladder, cell: features.PlannedCell) -> records.Cost | None:
         """Predict the cost of a cell from those of the same method with fewer rows."""
         work, trials = self._work(cell.cell, n_train(cell)), []
         for lower in ladder.known or self._alike(ladder):
@@ -153,7 +134,7 @@ class LadderCosts:
             trials.append(replace(trial, seconds=self.pace_of(result) * trial.seconds))
         return _predict_cost(trials, n_train(cell)) if trials else None
 
-    def likely_seconds(self, lower: PlannedCell, cell: PlannedCell) -> float:
+    def likely_seconds(self, lower: features.PlannedCell, cell: features.PlannedCell) -> float:
         """Return the seconds of a cell whose fits take time in proportion to the rows.
 
         `lower` is the same method on fewer rows, with a result. Trees take less time.
@@ -167,11 +148,11 @@ class LadderCosts:
             result.seconds + max(0.0, growth - 1.0) * _work_seconds(result)
         )
 
-    def pace_of(self, result: Result) -> float:
+    def pace_of(self, result: records.Result) -> float:
         """Return the seconds that one second of a task takes now."""
         return self.pace * result.cpu_s / result.seconds if result.cpu_s and result.seconds else 1.0
 
-    def _alike(self, ladder: Ladder) -> list[PlannedCell]:
+    def _alike(self, ladder: Ladder) -> list[features.PlannedCell]:
         """Return the cells with a result of what a method refines, or of another search."""
         if ladder.base is not None:
             return ladder.base.known
@@ -179,33 +160,33 @@ class LadderCosts:
         similar = (other for other in self._ladders if other.components == parts)
         return next((trials for other in similar if (trials := other.known)), [])
 
-    def _work(self, cell: Cell, rows: int) -> float:
+    def _work(self, cell: records.Cell, rows: int) -> float:
         """Return the work of a cell, relative to that in proportion to the rows."""
-        searched = n_candidates(cell, self._registry)
+        searched = features.n_candidates(cell, self._registry)
         fits = 1.0 + (searched * (cell.protocol.inner_folds - 1) if searched > 1 else 0.0)
-        width = get_width(cell) or 1
+        width = features.get_width(cell) or 1
         uses_kernel = self._registry.get("learner", cell.learner.name).uses_kernel
         return float(fits * width**NARROWER * (rows if uses_kernel else 1))
 
 
 @cache
-def _verbs() -> Verbs:
-    return Verbs()
+def _verbs() -> features.Verbs:
+    return features.Verbs()
 
 
-def _predict_cost(trials: Sequence[Trial], n_rows: int) -> Cost:
+def _predict_cost(trials: Sequence[records.Trial], n_rows: int) -> records.Cost:
     """Predict the cost on a number of rows; in proportion to them where no feature does."""
-    cost: Cost | None = _verbs().one("kbench_predicted_cost", trials=trials, n_rows=n_rows)
+    cost: records.Cost | None = _verbs().one("kbench_predicted_cost", trials=trials, n_rows=n_rows)
     if cost is not None:
         return cost
     last = max(trials, key=lambda trial: trial.n_rows)
     growth = n_rows / last.n_rows
     seconds, memory_mib = growth * last.seconds, last.memory_mib
-    memory = Estimate(memory_mib, memory_mib, memory_mib * growth)
-    return Cost(memory, Estimate(seconds, seconds / 2, seconds * 2))
+    memory = records.Estimate(memory_mib, memory_mib, memory_mib * growth)
+    return records.Cost(memory, records.Estimate(seconds, seconds / 2, seconds * 2))
 
 
-def _trial(result: Result, rows: int, ratio: float, is_searched: bool) -> Trial:
+def _trial(result: records.Result, rows: int, ratio: float, is_searched: bool) -> records.Trial:
     """Return a result as a trial of `ratio` times its work.
 
     The seconds of a search are those of its fits. Those of a single fit have a fixed part,
@@ -215,10 +196,10 @@ def _trial(result: Result, rows: int, ratio: float, is_searched: bool) -> Trial:
     if not is_searched and ratio > 1.0:
         seconds = min(seconds, _work_seconds(result)) or seconds
     total_s = max(1e-3, result.seconds - seconds + seconds * ratio)
-    return Trial(rows, True, "ok", total_s, result.metrics.get("peak_memory_mib", 0.0))
+    return records.Trial(rows, True, "ok", total_s, result.metrics.get("peak_memory_mib", 0.0))
 
 
-def _work_seconds(result: Result) -> float:
+def _work_seconds(result: records.Result) -> float:
     """Return the seconds of the search, of the fit and of the prediction."""
     names = ("search_time_s", "fit_time_s", "predict_time_s")
     return sum(result.metrics.get(name, 0.0) for name in names)
@@ -233,7 +214,9 @@ WIDER = 2
 _ENDING = re.compile(r" \([\d,]+ (candidates|components)\)$")
 
 
-def refinements(planned: PlannedCell, registry: Registry) -> Iterator[Cell]:
+def refinements(
+    planned: features.PlannedCell, registry: features.Registry
+) -> Iterator[records.Cell]:
     """Yield cells of the same method and rows that take longer, and may be better.
 
     A larger random search has all candidates of the smaller one, and ends with the space. A
@@ -241,21 +224,23 @@ def refinements(planned: PlannedCell, registry: Registry) -> Iterator[Cell]:
     number is not made wider.
     """
     cell = planned.cell
-    before, protocol = n_candidates(cell, registry), cell.protocol
+    before, protocol = features.n_candidates(cell, registry), cell.protocol
     if protocol.draws_candidates and before > 1:
         more = replace(cell, protocol=replace(protocol, n_candidates=MORE * before))
-        if (n := n_candidates(more, registry)) > before:
+        if (n := features.n_candidates(more, registry)) > before:
             learner = _add_suffix(cell.learner, f"{n:,} candidates")
             yield replace(cell, learner=learner, protocol=replace(protocol, n_candidates=n))
-    width = cell.feature_map.params.get(WIDTH)
+    width = cell.feature_map.params.get(features.WIDTH)
     if isinstance(width, int) and not isinstance(width, bool):
         width = min(WIDER * width, n_train(planned))
-        if width > (get_width(cell) or 0):
-            wider = _add_suffix(set_width(cell, width).feature_map, f"{width:,} components")
+        if width > (features.get_width(cell) or 0):
+            wider = _add_suffix(
+                features.set_width(cell, width).feature_map, f"{width:,} components"
+            )
             yield replace(cell, feature_map=wider)
 
 
-def _add_suffix(ref: Ref, suffix: str) -> Ref:
+def _add_suffix(ref: records.Ref, suffix: str) -> records.Ref:
     """Return a line with another label; earlier numbers of the same are replaced."""
     kind = suffix.rpartition(" ")[2]
     label = ref.label
@@ -272,7 +257,7 @@ BY_RANKS = ("average_precision", "roc_auc")
 
 
 def standard_error(
-    value: float, n_test: float, metric: Metric, shares: Sequence[float] = ()
+    value: float, n_test: float, metric: records.Metric, shares: Sequence[float] = ()
 ) -> float:
     """Return a rough standard error of a score on test rows.
 
@@ -301,7 +286,7 @@ def standard_error(
     return abs(value) / math.sqrt(2 * n)
 
 
-def class_shares(facts: DatasetFacts | None) -> tuple[float, ...]:
+def class_shares(facts: records.DatasetFacts | None) -> tuple[float, ...]:
     """Return the shares of the rows of the classes; none for numbers."""
     if facts is None:
         return ()

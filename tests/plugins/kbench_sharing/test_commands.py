@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 import kbench
 from kbench.cli.app import app
 from kbench.machine import cpu_model
-from kbench.planning.planner import describe_method, make_key_from_json
+from kbench.planning.methods import describe_method
+from kbench.planning.planner import make_key_from_json
 from kbench_sharing import zip_file
 from kbench_sharing.bundle_records import SharedCell, SharedDataset
 from kbench_sharing.reading import read_bundle

@@ -118,7 +118,7 @@ def of_columns(monkeypatch):
     y = (X[:, 0] > 0).astype(int)
     y[:3] = 2  # a class that a sample may miss
     data = kbench.Dataset("d", X=X, y=y)
-    monkeypatch.setattr(own_explain.DataCache, "load", lambda *_: data)
+    monkeypatch.setattr(own_explain.features.DataCache, "load", lambda *_: data)
 
     def explain(planned, seconds):
         planned.results[0] = replace(
