@@ -160,7 +160,6 @@ def _usable() -> set[int]:
 
 
 def _within_quota(cores: int) -> int:
-    """Bound a number of cores by the CPU time that the cgroup may use."""
     for folder in _cgroup_folders():
         quota, _, period = _text(folder / "cpu.max").partition(" ")
         if quota.isdigit() and period.isdigit():

@@ -249,7 +249,6 @@ def _is_in_range(value: Any, **bounds: float | None) -> bool:
 
 
 def _bounds(**bounds: float | None) -> str:
-    """Write a range as ``" > 0 and < 1"``."""
     limits = [f"{_COMPARISONS[k][0]} {bound}" for k, bound in bounds.items() if bound is not None]
     return " " + " and ".join(limits) if limits else ""
 

@@ -98,7 +98,6 @@ def read_description(plugin: Plugin) -> Description | None:
 
 
 def _describe(plugin: Plugin) -> Description:
-    """Describe a plugin in a sandboxed process, and keep the description."""
     from kbench.execution.sandbox import Sandbox  # reading descriptions needs none
 
     payload = {"distribution": plugin.distribution, "plugin": plugin.name}
@@ -135,7 +134,6 @@ def _reason(outcome: CallOutcome) -> str:
 
 
 def _key(plugin: Plugin) -> list[object]:
-    """Return what a description is of, beside the files."""
     return [_FORMAT, plugin.entry, plugin.version, sys.version, __version__]
 
 
@@ -147,7 +145,6 @@ def _path(plugin: Plugin) -> Path:
 
 
 def _ask(reference: Reference, function: str, argument: object) -> Any:
-    """Call a function of kbench with a plugin's callable, in a sandboxed process."""
     from kbench.execution.sandbox import Sandbox
 
     names = ("distribution", "plugin", "kind", "name", "field")

@@ -89,7 +89,6 @@ class Handover:
 
 
 def _seed(number: int) -> str:
-    """Return the prefix of the predictions of a seed; the first has none."""
     return _SEED.format(number) if number else ""
 
 
@@ -145,7 +144,6 @@ def _predictions(arrays: Mapping[str, np.ndarray], prefix: str = "") -> Predicti
 
 
 def _present(record: Visible | Truth | Predictions, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Return the arrays of a record that are there, by name."""
     arrays = {name: getattr(record, name) for name in names}
     return {name: values for name, values in arrays.items() if values is not None}
 

@@ -74,5 +74,4 @@ def _describe(plugin: Plugin) -> list[Record]:
 
 
 def _is_third_party(plugin: Plugin) -> bool:
-    """Return whether a plugin is installed and not kbench's, and has not been left out."""
     return bool(plugin.entry) and plugin.distribution != HOST and not plugin.reason

@@ -68,9 +68,7 @@ class Host:
     machine: str
     """Identity of the machine (`kbench.machine.machine_id`)."""
     name: str
-    """Its host name."""
     cpu: str
-    """Model of its CPU."""
     machine_speed_s: float
     """Seconds of a small fixed computation (`kbench.machine.calibrate`)."""
 

@@ -240,7 +240,6 @@ def check_values(payload: Mapping[str, object]) -> list[str]:
 
 
 def _components(payload: Mapping[str, Any]) -> list[tuple[Kind, list[tuple[str, Ref]]]]:
-    """Return the refs of each kind of component, with their places in the suite."""
     kinds = payload["components"].items()
     return [(kind, [(place, from_json(ref)) for place, ref in refs]) for kind, refs in kinds]
 
@@ -326,7 +325,6 @@ def _refusal(
 
 
 def _names(message: str, name: str, value: object) -> bool:
-    """Return whether a message has both a parameter and its value."""
     return repr(value) in message and re.search(rf"\b{re.escape(name)}\b", message) is not None
 
 

@@ -78,7 +78,6 @@ def preload_of_metrics(names: Iterable[str], registry: Registry) -> Preload:
 
 
 def _variables(plugins: tuple[str, ...], registry: Registry) -> tuple[str, ...]:
-    """Return the variables that any component of some plugins declares in `env_vars`."""
     records = (
         record
         for kind, _ in HOOKS.values()

@@ -124,7 +124,6 @@ def recall_added(
 
 
 def _parse(line: Mapping[str, object]) -> Result | None:
-    """Parse a journal line; None if its format is not understood."""
     try:
         return Result.from_json(line)
     except ValueError:
@@ -132,6 +131,5 @@ def _parse(line: Mapping[str, object]) -> Result | None:
 
 
 def _is_raised(result: Result, limits: Limits | None) -> bool:
-    """Return whether the limit that a task hit is higher now."""
     hit = {"timed_out": "task_timeout_s", "out_of_memory": "task_memory_mib"}.get(result.status)
     return bool(hit and limits and getattr(limits, hit) > getattr(result.limits, hit))

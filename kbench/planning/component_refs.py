@@ -287,7 +287,6 @@ def relabel_for_task(ref: Ref, task: TaskType, registry: Registry) -> Ref:
 
 
 def _truth_values(at: str, value: object) -> Iterator[tuple[str, bool]]:
-    """Yield `true` and `false` as a value or among those of a search, with their places."""
     if isinstance(value, bool):
         yield at, value
     elif isinstance(value, Tune):

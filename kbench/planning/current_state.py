@@ -119,7 +119,6 @@ class Present:
         return Manifest(modules, files, recorded.get("variables", {}), distributions)
 
     def _digest_as_read(self, path: str, state: object) -> str | None:
-        """Return the digest of a file, given its digest or state when it was read."""
         if state is None:
             return None
         now = self._path_digest(Path(path))
@@ -145,7 +144,6 @@ class Present:
         return find_source(module, self._sources)
 
     def _readable(self, reason: str) -> str:
-        """Name the file of a module that changed."""
         name, changed, _ = reason.partition(" changed")
         path = self._source(name) if changed and " " not in name else None
         if path is None:

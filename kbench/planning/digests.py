@@ -124,7 +124,6 @@ def syntax_digest(source: bytes) -> str:
 
 
 def _serialize(tree: ast.Module) -> list[str]:
-    """Serialize a tree unambiguously."""
     written: list[str] = []
     waiting: list[Any] = [tree]
     while waiting:

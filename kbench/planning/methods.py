@@ -48,7 +48,6 @@ def _space(ref: Ref, record: Any) -> list[Any]:
 
 
 def _find_searches(name: str, value: object) -> Iterator[str]:
-    """Yield the paths of the searches in a parameter's value, in their order."""
     if isinstance(value, Tune):
         yield name
         value = value.values

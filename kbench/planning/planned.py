@@ -217,7 +217,6 @@ def n_candidates(cell: records.Cell, registry: Registry) -> int:
 
 
 def _n_values(ref: records.Ref, kind: Kind, registry: Registry) -> int:
-    """Return the number of settings of a component that are searched."""
     grid = registry.get(kind, ref.name).grid
     searched = [
         records.Tune(tuple(values)) for name, values in grid.items() if name not in ref.params

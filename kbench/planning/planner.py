@@ -168,7 +168,6 @@ class Planner:
         return codes
 
     def _refuse_missing(self, kind: Kind, name: str) -> None:
-        """Raise a PluginError where a module or a file that a component declares is not there."""
         declared = read_declared(self._registry.get(kind, name))
         plugin = self._registry.owner(kind, name).name
         says = f"the plugin {plugin!r} declares that its {kind} {name!r} depends on"
@@ -209,7 +208,6 @@ def how_many_splits(protocol: records.Protocol, limits: records.Limits, n_offici
 
 
 def _find_problem(cell: records.Cell, dataset: records.DatasetFacts) -> records.Problem | None:
-    """Return the reason why a dataset cannot be used under a protocol, if there is one."""
     if cell.protocol.missing == "error" and dataset.n_missing:
         why = explain_missing(cell.dataset.label, [*dataset.missing.items()], dataset.n_missing)
         return records.Problem("error", why)

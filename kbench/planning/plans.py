@@ -165,7 +165,6 @@ def _is_replaced(
 
 
 def _pack(cells: Iterable[PlannedCell]) -> dict[str, Any]:
-    """Write cells with each dataset, ref and protocol once."""
     datasets = _Numbered(lambda facts: facts and dataclasses.asdict(facts))
     protocols = _Numbered(to_json)
     refs = _Numbered(to_json_with_label)

@@ -183,13 +183,11 @@ class MetricTable(StrictTable):
 
 
 def _plugin_metrics(info: pydantic.ValidationInfo) -> Mapping[str, Metric]:
-    """Return the metrics of plugins, which the validation's context has."""
     metrics: Mapping[str, Metric] = (info.context or {}).get("metrics", {})
     return metrics
 
 
 def _check_ranked(name: str) -> str:
-    """Return the name of a metric by which methods may be ranked."""
     if name in NEVER_RANKED:
         raise ValueError(NEVER_RANKED[name])
     return name
@@ -297,7 +295,6 @@ def _is_union_tag(part: str | int) -> bool:
 
 
 def _keys_at(model: type[pydantic.BaseModel], loc: Sequence[str | int]) -> Iterable[str]:
-    """Return the keys that a model allows at a place."""
     for part in loc:
         if part in model.model_fields:  # else the number or the label of a table
             model = next(_models_in(model.model_fields[part].annotation))

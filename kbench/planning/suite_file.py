@@ -199,7 +199,6 @@ def read_block_list(
 
 
 def _missing_lists(raw: Mapping[str, object], lists: Mapping[str, Kind]) -> list[str]:
-    """Return the errors of lists that are neither in a block nor at the top."""
     missing = [key for key in lists if key not in raw]
     if "block" not in raw:
         return [f"{key}: missing; a list of {key} is needed" for key in missing]
@@ -213,7 +212,6 @@ def _missing_lists(raw: Mapping[str, object], lists: Mapping[str, Kind]) -> list
 
 
 def _unused_keys(uses: Sequence[_Use], limits: LimitsTable) -> list[str]:
-    """Return one message for each key that is given and has no effect on any dataset."""
     found: dict[tuple[str, str], set[str]] = {}
     for tables, protocol in uses:
         for key, (other, _) in _NEEDS.items():
@@ -257,7 +255,6 @@ def move_to_folder(suite: Suite, folder: Path | None) -> Suite:
 
 
 def _relative(ref: Ref) -> Iterator[tuple[str, Path]]:
-    """Yield the parameters of a dataset that are relative names of files."""
     for key in FILE_PARAMETERS:
         name = ref.params.get(key)
         if isinstance(name, str) and not Path(name).expanduser().is_absolute():
@@ -265,7 +262,6 @@ def _relative(ref: Ref) -> Iterator[tuple[str, Path]]:
 
 
 def _refuse_empty_folder(suite: Suite, folder: Path) -> None:
-    """Refuse a suite of files in a folder that has not one of them."""
     names = [dict(_relative(ref)).get("path") for ref in suite.datasets]
     files = [folder / name for name in names if name is not None]
     if (

@@ -69,7 +69,6 @@ def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
 
 
 def _too_small(suite: Suite, datasets: Facts) -> list[str]:
-    """Return the datasets that have too few rows for the splits of their protocol."""
     problems = [
         check_split_size(facts.n_samples, block.protocol_of(ref), ref.label)
         for block in suite.blocks
@@ -126,7 +125,6 @@ def _mismatches(
 
 
 def _wrong_metric(suite: Suite, task: TaskType, registry: Registry) -> list[str]:
-    """Return a message if the metric that a suite compares is not for a task."""
     metrics = _list_metrics(registry)
     metric = suite.metric and metrics.get(suite.metric.name, suite.metric)
     if metric is None or metric.task in (None, task):

@@ -75,7 +75,6 @@ def execute(run: Run) -> Report:
 
 
 def _fetch(run: Run) -> None:
-    """Load the datasets that the cache lacks, one after the other."""
     run.session.expand()
     if missing := run.plan.missing:
         run.notifications.send("kbench_run_started", run=run)
@@ -142,7 +141,6 @@ def _compute(run: Run, strategy: planned.Strategy, engine: Engine) -> ClusterErr
 
 
 def _complete(run: Run) -> list[Added]:
-    """Have features add what is computed from the predictions of all cells."""
     answers = run.verbs.each("kbench_results_complete", run=run)
     added = [each for _, results in answers for each in results]
     for name in {*run.plan.late} - {each.metric for each in added}:

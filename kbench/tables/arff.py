@@ -132,7 +132,6 @@ def _is_sparse(line: str) -> bool:
 
 
 def _header(lines: _Lines) -> list[Column]:
-    """Read up to and with @data, and return the columns."""
     columns: list[Column] = []
     for line in lines:
         word = line.split(None, 1)[0].lower()
@@ -192,7 +191,6 @@ def _values(line: str) -> list[str]:
 
 
 def _entries(inside: str) -> Iterator[tuple[int, str]]:
-    """Yield the index and the value of each entry of a sparse row."""
     position = 0
     is_last = not inside.strip()
     while not is_last:
@@ -205,7 +203,6 @@ def _entries(inside: str) -> Iterator[tuple[int, str]]:
 
 
 def _unquote(token: str) -> _Quoted:
-    """Return a value without its quotes and escapes."""
     return _Quoted(_ESCAPE.sub(r"\1", token[1:-1]))
 
 

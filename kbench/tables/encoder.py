@@ -113,7 +113,6 @@ def split_columns(table: Any) -> dict[Any, Any] | None:
 
 
 def _values(series: object) -> Any:
-    """Return the values of a column of a data frame."""
     if hasattr(series, "to_pylist"):  # pyarrow
         return series.to_pylist()
     return series.to_numpy() if hasattr(series, "to_numpy") else np.asarray(series)

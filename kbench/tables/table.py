@@ -45,7 +45,6 @@ class Column:
     """One attribute."""
 
     name: str
-    """Its name."""
     kind: Literal["numeric", "nominal", "string", "date"]
     """A "string" is free text (or a date in an ARFF file), a "date" a date or time; neither is a
     feature."""
@@ -75,9 +74,7 @@ class Table:
     """Columns of equal length."""
 
     columns: list[Column]
-    """The attributes."""
     n_rows: int
-    """Number of rows."""
     sparse: Any = field(default=None, repr=False)
     """The values of a sparse table, shape (n_rows, n_columns). Values that are not stored are 0,
     or the first category."""
@@ -234,7 +231,6 @@ def label_rows(X: Any, y: Column, origin: str, task: str | None = None, **facts:
 
 
 def _labelled_rows(labels: Target) -> np.ndarray | None:
-    """Return the rows that have a label; None if all have one."""
     if labels.task == "classification" and np.any(labels.values < 0):
         return np.flatnonzero(labels.values >= 0)
     return None
@@ -286,7 +282,6 @@ def _dense(table: Table, features: list[int], width: int, labelled: Any, origin:
 
 
 def _find_float(columns: Sequence[Column]) -> np.dtype:
-    """Return the type of floats that holds the numbers of all columns."""
     types = [column.dtype for column in columns if column.kind == "numeric"]
     common = np.result_type(*types) if types else np.dtype(np.float64)
     return np.dtype(np.float32 if common in (np.float16, np.float32) else np.float64)

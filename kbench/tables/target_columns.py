@@ -34,7 +34,6 @@ class Target:
     values: np.ndarray
     """Labels 0..k-1, -1 if there is none; or numbers in float64; shape (n_rows,)."""
     names: Sequence[str] = ()
-    """The k classes."""
 
 
 def read_target(column: Column, source: str, task: str | None = None) -> Target:
@@ -98,7 +97,6 @@ def _refuse_infinite(column: Column, source: str) -> None:
 
 
 def _numbers(column: Column, source: str) -> np.ndarray:
-    """Return the targets of a regression task."""
     if column.kind == "numeric":
         values: np.ndarray = np.asarray(column.values, dtype=np.float64)
         missing = np.isnan(values)
@@ -137,7 +135,6 @@ def _number(text: str) -> float:
 
 
 def _encode(column: Column, source: str, is_asked: bool) -> tuple[np.ndarray, list[str]]:
-    """Return the numbers of labels, -1 if missing, and their names."""
     if column.kind == "nominal":
         return np.asarray(column.values, dtype=np.int64), list(column.categories)
     if column.kind == "string":

@@ -139,7 +139,6 @@ class UnitColumn:
     """
 
     name: str
-    """The column."""
     unit: str = ""
     """What is left out; empty if numbers have brackets or marks of thousands only."""
     decimal: str = "."
@@ -202,7 +201,6 @@ class DateColumn:
     """
 
     name: str
-    """The column."""
     format: str = ISO
     """As of `datetime.datetime.strptime`, or ``"ISO8601"``. Columns that hold dates already, as
     in parquet and Excel files, need none."""

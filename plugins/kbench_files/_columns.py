@@ -149,7 +149,6 @@ class ColumnScan:
 
 
 def _recode(codes: np.ndarray, different: Any, index: pandas.Index) -> np.ndarray:
-    """Return the places of values in an index, -1 where they are missing."""
     return np.append(index.get_indexer(different), -1)[codes].astype(np.int32)
 
 

@@ -260,7 +260,6 @@ class CsvRows:
 
     @contextlib.contextmanager
     def _explain_errors(self) -> Iterator[None]:
-        """Turn an error of pandas into a message."""
         import pandas
 
         try:
@@ -282,13 +281,11 @@ class CsvRows:
             raise DatasetError(f"{self.what}: {why}") from None
 
     def _first_line(self) -> str:
-        """Return the line of column names, which may not be parsed."""
         with contextlib.suppress(OSError, ValueError, EOFError, DatasetError), self._open() as raw:
             return raw.readline(1 << 16).decode(self._dialect.encoding, "replace")
         return ""
 
     def _refuse_ragged(self) -> None:
-        """Refuse rows with more or fewer values than there are names."""
         dialect, lines, n_ragged = self._dialect, list[str](), 0
         with self._open() as opened, contextlib.suppress(csv.Error, UnicodeDecodeError):
             reader = parse(opened, dialect)
@@ -308,7 +305,6 @@ class CsvRows:
 
 
 def _options(dialect: Dialect) -> dict[str, object]:
-    """Return how pandas reads a file of this dialect."""
     return {
         **OPTIONS,
         "sep": dialect.delimiter,
@@ -431,7 +427,6 @@ def check_names(
 
 
 def _other_delimiter(line: str, delimiter: str) -> str | None:
-    """Guess the delimiter of a line, None if it is the given one."""
     signs = [sign for sign in ";\t|," if sign in line and sign != delimiter]
     most = max(signs, key=line.count, default=None)
     return most if most is not None and line.count(most) > line.count(delimiter) else None

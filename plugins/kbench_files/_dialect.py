@@ -51,7 +51,6 @@ class Dialect:
     """The dialect of a CSV file."""
 
     delimiter: str = ","
-    """Separator of values."""
     decimal: str = "."
     """One of {".", ","}. Decimal mark."""
     thousands: str = ""
@@ -62,7 +61,6 @@ class Dialect:
     header_row: str = ""
     """The row of column names, ``"4"``, or ``"2-3"``; notes and totals below are left out then."""
     keep_totals: bool = False
-    """Whether rows of totals are read."""
 
     def check(self, label: str) -> Dialect:
         """Return the dialect; DatasetError where it has a wrong value."""
@@ -245,7 +243,6 @@ def not_encoded(error: UnicodeDecodeError, label: str) -> str:
 
 
 def _rows(data: str, delimiter: str) -> Iterator[list[str]]:
-    """Yield the rows of a sample."""
     reader = Dialect(delimiter).read(io.StringIO(data, newline=""))
     with contextlib.suppress(csv.Error):  # a cut or huge value: what was read suffices
         for number, row in enumerate(reader):
@@ -316,7 +313,6 @@ def _marks(
 
 
 def _find_infinite(dialect: Dialect, rows: Sequence[Row]) -> list[str]:
-    """Return the infinite values in columns of numbers, as they are written."""
     width = max(map(len, rows), default=0)
     infinite: set[str] = set()
     for place in range(width):

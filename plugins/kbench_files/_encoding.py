@@ -119,7 +119,6 @@ def _refuse_empty(label: str, empty: Sequence[str]) -> None:
 def _encoded_blocks(
     rows: TableRows, encoder: TableColumns, typed: Set[str], _: Sequence[str]
 ) -> Iterator[list[np.ndarray]]:
-    """Yield numbers and codes of categories of the columns of an encoder."""
     converters, categories_by_name = encoder.converters(), dict(encoder.columns)
     is_empty = dict.fromkeys(categories_by_name, True)
     first_row = 1

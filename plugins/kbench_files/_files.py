@@ -266,7 +266,6 @@ def find_form(path: str) -> str:
 
 
 def _facts(path: str, label: str, dataset_family: str) -> dict[str, str]:
-    """Return the name, source and family of a dataset."""
     file = Path(path)
     if is_pattern(file.name):  # the files of a folder
         file = file.parent

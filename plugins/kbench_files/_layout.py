@@ -206,7 +206,6 @@ def _is_filled(cell: object) -> bool:
 
 
 def _filled(row: Row) -> set[int]:
-    """Return the places of the cells that have a value."""
     # texts first, without a call for each: rows may have thousands of cells
     return {
         place
@@ -216,7 +215,6 @@ def _filled(row: Row) -> set[int]:
 
 
 def _texts(row: Row) -> list[str]:
-    """Return the different values of a row, for messages."""
     return list(dict.fromkeys(str(row[place]).strip()[:40] for place in sorted(_filled(row))))
 
 
@@ -231,7 +229,6 @@ def _is_value(cell: object) -> bool:
 
 
 def _is_marker(cell: object) -> bool:
-    """Whether a cell says that a value is missing."""
     return _is_filled(cell) and str(cell).strip() in MISSING
 
 

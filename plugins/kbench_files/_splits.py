@@ -51,7 +51,6 @@ def add_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: boo
 
 
 def _read(file: Path, n_rows: int, label: str) -> tuple[np.ndarray, list[str]]:
-    """Return which row is tested in which split, and the names of the splits."""
     import pandas
 
     try:
@@ -73,7 +72,6 @@ def _read(file: Path, n_rows: int, label: str) -> tuple[np.ndarray, list[str]]:
 
 
 def _column(values: pandas.Series, name: str, label: str) -> np.ndarray:
-    """Return whether rows are tested, from the 0 and 1 of a column."""
     import pandas
 
     # as text, or booleans would be numbers
@@ -162,7 +160,6 @@ def _split_by_time(places: np.ndarray, dataset: Dataset) -> list[Split]:
 
 
 def _places(values: pandas.Series, name: str, dates: Sequence[str], label: str) -> np.ndarray:
-    """Return numbers in the order of numbers or dates."""
     if values.dtype.kind in "iufM":
         return np.asarray(values)
     formats = {date.name: date.format for date in (DateColumn.parse(d, label) for d in dates)}

@@ -82,7 +82,6 @@ class SvmlightRows:
 
 
 def _first_wrong(lines: list[bytes], error: Exception) -> tuple[int, Exception]:
-    """Return the number of the first line that cannot be read, from 1, and why."""
     from sklearn.datasets import load_svmlight_file
 
     for number, line in enumerate(lines, 1):

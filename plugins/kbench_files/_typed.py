@@ -193,7 +193,6 @@ def _is_text(kind: pyarrow.DataType) -> bool:
 
 
 def _number_type(kind: pyarrow.DataType) -> np.dtype | None:
-    """Return the type of numpy for a type of numbers."""
     from pyarrow import types
 
     if types.is_decimal(kind):

@@ -124,7 +124,6 @@ def _plain(series: Any, name: str) -> Any:
 
 
 def _check_one_type(series: pandas.Series, name: str) -> pandas.Series:
-    """Return a column of objects of one type; raise DatasetError otherwise."""
     import pandas
 
     kind = pandas.api.types.infer_dtype(series, skipna=True)

@@ -48,11 +48,9 @@ class Role:
 
     name: str
     read_as: str
-    """What the column holds."""
     encoded_as: str
     """Its encoding, or that it is left out."""
     n_columns: int
-    """Number of columns of the encoded table."""
     note: str = ""
     """The reason, and which option changes it."""
 
@@ -267,7 +265,6 @@ DRESSED = "numbers with "
 def _add(
     lists: dict[str, list[Any]], role: Role, profile: ColumnProfile | None, asked: Params
 ) -> None:
-    """Add the encoding of a column, and the options for it."""
     name = role.name
     lists["roles"].append(role)
     if role.encoded_as == LEFT_OUT and name not in asked.drop:
@@ -286,7 +283,6 @@ def _add(
 
 
 def _assign_role(profile: ColumnProfile, asked: Params) -> Role:
-    """Decide how a feature is encoded."""
     name, n = profile.name, profile.n_rows
     is_kept = name in asked.keep or name in asked.categorical or "drop" not in asked.taken
     if not profile.n_values:
@@ -447,7 +443,6 @@ def _is_id(name: str) -> bool:
 
 
 def _hint(profile: ColumnProfile) -> str:
-    """Return a note if strings are dates of several formats, or numbers with units."""
     if profile.is_many or not profile.different or profile.kinds != {"strings"}:
         return ""
     values = [str(value) for value in profile.different]

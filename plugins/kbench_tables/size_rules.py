@@ -226,13 +226,11 @@ def _find_refs(
 
 
 def _unique(refs: Sequence[Ref]) -> tuple[Ref, ...]:
-    """Return the first entry of each label."""
     first = {ref.label: ref for ref in reversed(refs)}
     return tuple(first[label] for label in dict.fromkeys(ref.label for ref in refs))
 
 
 def _holds(when: WhenTable, size: Size) -> bool:
-    """Return whether a rule holds for data of a size."""
     return (
         when.min_rows <= size.rows <= when.max_rows
         and when.min_features <= size.features <= when.max_features

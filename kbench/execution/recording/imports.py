@@ -224,7 +224,6 @@ class Imports:
         """Note that a file is read, if code of a component does it."""
 
     def _list_imported(self, base: str, fromlist: Any) -> list[str]:
-        """Return the modules that a statement has imported."""
         modules = [base]
         names = list(fromlist or ())
         if "*" in names:
@@ -246,7 +245,6 @@ class Imports:
             self._note(importer, [name])
 
     def _note(self, importer: str | None, modules: Iterable[str]) -> None:
-        """Note that a module has imported others, while it was executed or later."""
         running, who = self._top(), importer or ""
         needed = [name for name in modules if name and name.partition(".")[0] not in _LEFT_OUT]
         if not needed:

@@ -153,7 +153,6 @@ class Sandbox:
     def _ask_alone(
         self, request: _Request, preload: Sequence[str]
     ) -> tuple[CallOutcome | None, str]:
-        """Send a request to a supervisor that serves no other."""
         alone = Sandbox(preload, self._environment, self._record)
         with self._lock:
             alone._closed = self._closed

@@ -101,7 +101,6 @@ def proportional_memory(pid: int) -> int:
 
 
 def _read_sizes(pid: int, file: str) -> dict[str, int]:
-    """Return the sizes in a file of a process by name, in bytes; empty if it is gone."""
     sizes = {}
     with contextlib.suppress(OSError):
         for line in (_PROC / f"{pid}/{file}").read_text().splitlines():

@@ -107,7 +107,6 @@ class SharedMemory:
         ]
 
     def _remaining(self) -> Iterator[tuple[Path, os.stat_result]]:
-        """Yield the task's files that are in the folder."""
         for entry in _entries():
             if entry.name in self._before:
                 continue
@@ -163,7 +162,6 @@ def _inside(folder: Path) -> list[os.stat_result]:
 
 
 def _open_for_writing(pid: int) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files in memory that a process has open for writing."""
     folder = f"/proc/{pid}/fd"
     descriptors: list[str] = []
     with contextlib.suppress(OSError):

@@ -285,7 +285,6 @@ class Supervisor:
             self._launch(call, *message)
 
     def _launch(self, call: Call, terms: wire.Header, payload: bytes) -> None:
-        """Fork the task of a call; `terms` are its function and its limits."""
         call.time_s, call.memory_mib = terms["time_s"], terms["memory_mib"]
         call.address_mib = terms["address_mib"]
         call.started = time.monotonic()
@@ -316,7 +315,6 @@ class Supervisor:
             self._listen(descriptor, partial(self._read, call, descriptor, buffer))
 
     def _close_inherited(self, *pipes: int) -> None:
-        """Close the supervisor's descriptors in a process just forked."""
         signal.set_wakeup_fd(-1)
         for key in list(self._selector.get_map().values()):
             with contextlib.suppress(OSError):
@@ -439,7 +437,6 @@ class Supervisor:
     # -- descriptors ----------------------------------------------------------
 
     def _close_channel(self, call: Call) -> None:
-        """Close the supervisor's copy of a task's socket."""
         if call.channel is not None:
             self._channels.discard(call.channel)
             os.close(call.channel)

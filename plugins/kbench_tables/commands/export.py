@@ -131,7 +131,6 @@ def _suite(
     data: str | None,
     options: Mapping[str, Any],
 ) -> Suite:
-    """Return the suite of a name, or that of a file of data, with the filters applied."""
     from kbench.features import LISTS, is_data_file, names_in, select_suite
     from kbench_tables.recommend.metric import comparison
     from kbench_tables.recommend.timed_suite import apply_settings, parse_settings

@@ -150,7 +150,6 @@ def _show(notices: Iterable[str]) -> None:
 
 
 def _blocks(rows: Any) -> Iterator[dict[str, np.ndarray | list[object]]]:
-    """Yield blocks of typed columns."""
     names = list(rows.names)
     if not rows.scan({}):
         yield {name: [] for name in names}

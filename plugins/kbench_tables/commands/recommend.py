@@ -127,7 +127,6 @@ def recommend(
 
 
 def _with_flags(data: UserData) -> UserData:
-    """Return the data with notes that name options of the command."""
     preview = data.preview
     if preview is not None:
         roles = tuple(replace(role, note=features.put_flags(role.note)) for role in preview.roles)
@@ -172,7 +171,6 @@ def _show_columns(data: UserData, as_json: bool) -> None:
 def _export(
     file: str, reading: Mapping[str, Any], compared: ComparedMethods, probabilities: bool
 ) -> str:
-    """Return the command that exports the recommended method."""
     assert compared.chosen is not None
     cell = compared.chosen.cell
     method = {"feature_map": cell.feature_map.name, "learner": cell.learner.name}
@@ -208,7 +206,6 @@ def _print_json(
 
 
 def _columns(rows: Sequence[Row], metric: Metric) -> tuple[str, ...]:
-    """Return the columns of the table: labels, what is compared, costs."""
     compared = [metric.name, metric.sd]
     beside = ["r2"] if metric.task == "regression" else ["roc_auc", "accuracy"]
     if metric.name != "accuracy":
@@ -219,7 +216,6 @@ def _columns(rows: Sequence[Row], metric: Metric) -> tuple[str, ...]:
 def _print(
     label: str, report: Report, rows: Sequence[Row], advice: Advice | None, lead: Lead
 ) -> None:
-    """Print the recommendation, the best methods, and the next commands."""
     from rich.markup import escape
 
     from kbench.features import printing
@@ -256,7 +252,6 @@ def _print(
 def _print_methods(
     report: Report, rows: Sequence[Row], advice: Advice | None, n_shown: int
 ) -> None:
-    """Print a table of the first methods, and of the recommended one."""
     from kbench.features import Column, Table, printing, write_cell
     from kbench_tables.recommend.advice import n_train, size
 

@@ -182,7 +182,6 @@ class _Module:
 
 
 def _relative(node: Import, level: int, tops: Collection[str]) -> Iterator[Import]:
-    """Yield the statements that import from this package what one imports from `tops`."""
     if isinstance(node, ast.ImportFrom):
         if not node.level and str(node.module).partition(".")[0] in tops:
             yield ast.ImportFrom(node.module, node.names, level)
@@ -201,7 +200,6 @@ def _relative(node: Import, level: int, tops: Collection[str]) -> Iterator[Impor
 
 
 def _distributions(tops: Iterable[str], owners: Mapping[str, list[str]]) -> set[str]:
-    """Return the distributions that install these top-level modules."""
     return {owner for top in tops for owner in owners.get(top, ())} | {"kbench-core"}
 
 

@@ -206,5 +206,4 @@ def _evaluate(node: ast.expr | None, default: object) -> Any:
 
 
 def _dotted(node: ast.AST) -> str:
-    """Return the last name of a dotted name; else an empty string."""
     return str(node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", ""))

@@ -70,7 +70,6 @@ def open_model(folder: Path, checksum: str | None = None) -> Model:
 
 
 def _verify_file(folder: Path, name: str, digest: str) -> bytes:
-    """Return the content of a listed file; refuse names that lead elsewhere."""
     path = PurePosixPath(name)
     is_odd = path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or not name
     file = folder.joinpath(*path.parts) if not is_odd else folder
@@ -212,7 +211,6 @@ def try_out(
 
 
 def _list_modules(requirements: Iterable[str]) -> set[str]:
-    """Return the top-level modules of distributions and of those that they require."""
     tops: dict[str, set[str]] = {}
     for top, owners in metadata.packages_distributions().items():
         for owner in owners:

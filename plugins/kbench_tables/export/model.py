@@ -41,9 +41,7 @@ class Finding:
     """One of {"unknown", "below", "above", "missing"}."""
     n_rows: int
     first_row: int
-    """From 1."""
     examples: list[str] = field(default_factory=list)
-    """Different values."""
     bound: float | None = None
     """Smallest or largest number in the training data."""
 

@@ -115,7 +115,6 @@ def refuse_existing(folder: Path) -> None:
 
 
 def _save_mlflow(pipeline: Any, folder: Path, example: Any) -> None:
-    """Have a feature save a pipeline as an MLflow model; raise ExportError if none does."""
     names = ("kbench-core", "scikit-learn", "numpy", "scipy", "pandas")
     context = {
         "form": "mlflow",
@@ -174,7 +173,6 @@ def _facts(
 
 
 def _read_scores(row: features.Row, task: TaskType) -> Facts:
-    """Return the means and standard deviations of the task's metrics for ``model.json``."""
     names = [name for name, metric in features.METRICS.items() if metric.task == task]
     columns = [column for name in names for column in (name, f"{name}_sd")]
     return {

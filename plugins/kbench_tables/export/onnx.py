@@ -74,7 +74,6 @@ def write_onnx(path: Path, fitted: Fitted) -> Facts:
 
 
 def _difference(fitted: Fitted, outputs: dict[str, np.ndarray]) -> float:
-    """Return the largest difference on training rows; raise ExportError if it is too large."""
     steps = fitted.pipeline[-3:]
     if "label" in outputs:
         labels = np.asarray(steps.predict(fitted.dataset.X))
@@ -242,7 +241,6 @@ class _Graph:
         return outputs
 
     def _probabilities(self, decision: str, learner: Any) -> str | None:
-        """Add the probabilities of a calibration or of logistic regression; None without."""
         column = self.add("Reshape", decision, np.array([-1, 1], np.int64))
         is_two = len(learner.classes_) == 2
         margins = column if is_two else decision

@@ -148,7 +148,6 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _requirements(code: bundle_code.Code) -> list[str]:
-    """Return the distributions that the code needs, with their exact versions."""
     owners = metadata.packages_distributions()
     names = ["numpy", "scipy", "scikit-learn"]
     names += [owners[top][0] if top in owners else top for top in code.needed]
@@ -177,7 +176,6 @@ def _dialect(cell: Cell) -> Facts:
 
 
 def _describe_columns(fitted: Fitted) -> Facts:
-    """Describe each column of the training data, for `kbench_tables.export.model`."""
     encoder = fitted.pipeline.named_steps.get("encode")
     if encoder is None:
         return {}

@@ -33,9 +33,7 @@ class Outcome:
     """The outcome of predicting a table."""
 
     n_rows: int = 0
-    """Rows with a prediction."""
     sentences: list[str] = field(default_factory=list)
-    """Notices about the table and about the file that was written."""
 
 
 def predict_file(
@@ -114,7 +112,6 @@ def _move(temporary: Path, out: Path, overwrite: bool) -> None:
 
 
 def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -> list[str]:
-    """Return notices about the columns of a table; raise ValueError if some are missing."""
     names = [str(name).strip() for name in block]
     missing = [name for name in model.columns if name not in names]
     if missing:

@@ -42,7 +42,6 @@ class Advice:
     """A recommendation for one dataset."""
 
     chosen: features.Row
-    """The row of the recommended method."""
     sentences: tuple[str, ...]
     """The recommendation; the first sentence names the method and its score."""
 

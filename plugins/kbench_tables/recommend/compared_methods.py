@@ -204,14 +204,12 @@ def compare(
 
 
 def _with_shared_memory(rounds: Rounds, options: features.Options) -> Rounds:
-    """Divide the memory limit among concurrent tasks."""
     limits, jobs = rounds.suite.limits, options.resolve_jobs(rounds.suite).jobs or 1
     limits = replace(limits, task_memory_mib=limits.task_memory_mib / jobs)
     return replace(rounds, suite=replace(rounds.suite, limits=limits))
 
 
 def _time_to_explain(data: UserData, time_limit: float) -> Callable[[features.PlannedCell], float]:
-    """Return a function of a cell: the seconds reserved to explain its method."""
     n_columns = data.facts.n_features
     if data.preview is not None and data.preview.n_columns:
         n_columns = min(n_columns, data.preview.n_columns)
@@ -225,7 +223,6 @@ def _time_to_explain(data: UserData, time_limit: float) -> Callable[[features.Pl
 
 
 def _add_explanation(compared: ComparedMethods, seconds: float) -> ComparedMethods:
-    """Add permutation importances and errors, if they take at most some seconds."""
     from kbench.features import import_registry
     from kbench_tables.recommend.explain import explain
 
@@ -239,7 +236,6 @@ def _add_explanation(compared: ComparedMethods, seconds: float) -> ComparedMetho
 
 
 def _extrapolate_cost(compared: ComparedMethods, schedule: Schedule) -> tuple[str, ...]:
-    """Return the predicted cost of a method on all rows, if it was fitted on a sample."""
     planned = compared.chosen
     assert planned is not None
     predicted = schedule.cost_on_all_rows(planned.cell.method)
@@ -251,7 +247,6 @@ def _extrapolate_cost(compared: ComparedMethods, schedule: Schedule) -> tuple[st
 
 
 def _without_rows(cell: Cell) -> Cell:
-    """Return the method of a cell without its number of rows."""
     return replace(cell, dataset=Ref(""), protocol=Protocol())
 
 
@@ -260,7 +255,6 @@ OUT_OF_TIME = "the time limit of"
 
 
 def _add_reason(row: features.Row, time_limit: float | None) -> features.Row:
-    """Return a row, with a reason if there was no time for it."""
     if row.status != "skipped" or row.error or time_limit is None:
         return row
     done = row.n_splits_done
@@ -269,7 +263,6 @@ def _add_reason(row: features.Row, time_limit: float | None) -> features.Row:
 
 
 def _rows(report: features.Report, label: str) -> list[features.Row]:
-    """Return a row with all fields for each method, best first."""
     by_method: dict[tuple[str, str], features.Row] = {}
     metric = report.suite.compared
     for planned in report.cells:

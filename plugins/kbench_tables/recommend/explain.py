@@ -164,7 +164,6 @@ def explain(
 def _chosen_candidate(
     planned: features.PlannedCell, method: features.FitMethod, seed: int
 ) -> features.Candidate | None:
-    """Return the candidate that the search of a split chose."""
     chosen = planned.done[0].details.chosen
     every = features.candidates(method.feature_map, method.learner, planned.cell.protocol, seed)
     for candidate in every:
@@ -196,7 +195,6 @@ def _groups(dataset: Dataset, dates: Sequence[str]) -> list[tuple[str, list[int]
 
 
 def _times(planned: features.PlannedCell) -> tuple[float, float]:
-    """Return the seconds of a fit with the chosen parameters, and of the prediction of a row."""
     metrics, protocol = planned.done[0].metrics, planned.cell.protocol
     fit_s = metrics.get("fit_time_s", 0.0)
     if protocol.calibration != "none":
@@ -205,7 +203,6 @@ def _times(planned: features.PlannedCell) -> tuple[float, float]:
 
 
 def _width(planned: features.PlannedCell) -> int:
-    """Return the columns of the embedding."""
     return int(planned.done[0].metrics.get(features.WIDTH, 0.0))
 
 
@@ -244,7 +241,6 @@ def _at(values: np.ndarray | None, rows: np.ndarray | slice) -> np.ndarray | Non
 
 
 def _permute(X: np.ndarray, places: list[int], rng: np.random.Generator) -> np.ndarray:
-    """Return rows with some columns taken from other rows."""
     X = X.copy()
     X[:, places] = X[rng.permutation(len(X))][:, places]
     return X

@@ -24,15 +24,11 @@ class Explanation:
     """Permutation importances and errors of a method on test rows of the first split."""
 
     importances: tuple[Importance, ...]
-    """The largest first."""
     n_rows: int
-    """Test rows."""
     confusion: tuple[tuple[int, ...], ...] = ()
     """Rows by class and predicted class; empty for regression and for many classes."""
     classes: tuple[str, ...] = ()
-    """Names of the classes."""
     repeats: int = 3
-    """Number of permutations of each column."""
     fitted: tuple[int, ...] = ()
     """Training rows of its fit, and those of the split; empty if they are equal."""
 

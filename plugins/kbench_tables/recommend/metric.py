@@ -34,7 +34,6 @@ class Comparison:
     metric: Metric | None = None
     """None for the suite's metric."""
     with_probabilities: bool = False
-    """Whether decision values are calibrated."""
     sentence: str = ""
     """The reason for this metric; may be empty."""
 

@@ -146,7 +146,6 @@ def shape(data: UserData) -> str:
 
 
 def _sentences(compared: ComparedMethods, time_limit: float | None) -> tuple[str, ...]:
-    """Return the recommendation, or why there is none."""
     sentences = compared.advice.sentences if compared.advice else ("No method was evaluated.",)
     n_left = sum(row.error.startswith(OUT_OF_TIME) for row in compared.rows)
     if time_limit is None or not n_left:
@@ -161,7 +160,6 @@ def _sentences(compared: ComparedMethods, time_limit: float | None) -> tuple[str
 
 
 def _without_metric(rows: Sequence[Row], metric: Metric) -> list[str]:
-    """Name the methods that were evaluated but lack the metric."""
     lacking = [row for row in rows if row.status == "ok" and metric.name not in row.metrics]
     if not lacking:
         return []

@@ -45,13 +45,10 @@ class Preview:
     n_unlabelled: int
     """Numbers of all rows and of those without a label."""
     roles: tuple[Role, ...]
-    """The encoding of each column."""
     target: TargetColumn
-    """The column to predict."""
     params: dict[str, str | tuple[str, ...]]
     """Parameters of the source for this format and these encodings."""
     sentence: str = ""
-    """The format of the file."""
     warnings: tuple[str, ...] = ()
     """Warnings about the format, each with the option that changes it."""
 
@@ -225,7 +222,6 @@ def _strip_unit(
 def _warn(
     profiles: Mapping[str, ColumnProfile], roles: Sequence[Role], params: Mapping[str, Any]
 ) -> list[str]:
-    """Warn if numbers look like codes, or random splits may be optimistic."""
     warnings = []
     if codes := [r.name for r in roles if r.read_as == "numbers" and is_code(profiles[r.name])]:
         warnings.append(

@@ -46,9 +46,7 @@ class TargetColumn:
     missing_row: Count = 0
     """Number of rows without a value, and the first of them, from 1."""
     n_rarest: Count = 0
-    """Number of rows of the rarest value."""
     fraction: float | None = None
-    """The first number that is not an integer."""
     is_row_number: bool = False
     """Whether all values are different consecutive integers."""
     n_odd: Count = 0
@@ -149,7 +147,6 @@ class TargetColumn:
 
 
 def _number(value: str) -> float | None:
-    """Parse a number as it is written in tables; return None if the string is none."""
     try:
         return float(value) if "_" not in value else None
     except ValueError:
@@ -213,13 +210,11 @@ def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None =
 
 
 def _different(column: TargetColumn) -> str:
-    """Return the number of different values of a target."""
     one = column.kind.removesuffix("s")
     return plural(column.n_different, one if one == "boolean" else f"different {one}")
 
 
 def _refuse(column: TargetColumn, name: str, label: str, asked: TaskType | None) -> None:
-    """Raise DatasetError for a column that cannot be the target of a task."""
     target = f"{label}: the target {name!r}"
     if column.n_different == 0:
         raise DatasetError(f"{target} has no value in any row")
@@ -255,7 +250,6 @@ def _refuse(column: TargetColumn, name: str, label: str, asked: TaskType | None)
 
 
 def _refuse_missing(column: TargetColumn, name: str, label: str) -> None:
-    """Raise DatasetError if values of a regression target are missing."""
     if column.n_missing:
         n_rows = column.n_rows + column.n_missing
         raise DatasetError(

@@ -67,7 +67,6 @@ def apply_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry
 
 
 def _apply_to_ref(ref: Ref, side: str, settings: Mapping[str, object]) -> Ref:
-    """Return a map or learner with the settings for it."""
     parts = ((*name.partition("."), value) for name, value in settings.items())
     more = {name: value for of, _, name, value in parts if of == side}
     return Ref(ref.name, {**ref.params, **more}, ref.label)
@@ -139,9 +138,7 @@ class Rounds:
     suite: Suite
     """The dataset of a cell on a sample has a label with the number of rows."""
     first: tuple[Name, ...] = ()
-    """Labels of the methods that are evaluated before all others."""
     on_all_rows: tuple[Cell, ...] = ()
-    """The cells of the suite without a time limit."""
 
 
 def rounds_for(
@@ -222,7 +219,6 @@ def _samples(n_train: int, least: int = MIN_ROWS) -> list[int]:
 
 
 def _splits(protocol: Protocol, n_samples: int) -> Protocol:
-    """Return a protocol with the splits of all cells."""
     if protocol.cv == "official":
         # four fifths of the rows train, as in the first split by time, which has the most; of a
         # small table, the second and third have three and two fifths

@@ -48,7 +48,6 @@ class UserData:
     """A user's file, loaded."""
 
     ref: Ref
-    """Its dataset entry."""
     preview: Preview | None
     """The table before it is encoded, if its source has one."""
     facts: DatasetFacts
@@ -127,7 +126,6 @@ def _preview_data(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) 
 
 
 def _load_data(ref: Ref, label: str, asked: TaskType | None, registry: Registry) -> UserData:
-    """Choose the task of a file that has to be loaded to see its target."""
     try:
         facts = fetch_dataset(ref, registry)
     except DatasetError as refused:
@@ -146,7 +144,6 @@ def _load_data(ref: Ref, label: str, asked: TaskType | None, registry: Registry)
 
 
 def _read(facts: DatasetFacts) -> TargetColumn:
-    """Describe the target of a dataset in the cache."""
     data = DataCache().load_for(facts)
     return TargetColumn.from_labels(data.y, tuple(data.target_names))
 
@@ -313,7 +310,6 @@ def leaks(facts: DatasetFacts, columns: Sequence[str]) -> list[str]:
 
 
 def _repeating(X: np.ndarray, y: np.ndarray, is_numeric: bool) -> np.ndarray:
-    """Return the columns that determine the target."""
     test = _is_multiple if is_numeric else _is_constant_by_class
     # rows from the whole table: the first ones may be of one class
     rows = np.linspace(0, len(y) - 1, min(LOOKED_AT, len(y))).astype(int)
@@ -322,7 +318,6 @@ def _repeating(X: np.ndarray, y: np.ndarray, is_numeric: bool) -> np.ndarray:
 
 
 def _is_constant_by_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return which columns are constant within each class, but not overall."""
     is_constant = np.ones(X.shape[1], dtype=bool)
     for label in np.unique(y):
         part = X[y == label]
@@ -331,7 +326,6 @@ def _is_constant_by_class(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _is_multiple(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return which columns are linear functions of a target."""
     centred, target = X - X.mean(axis=0), y - y.mean()
     size = (centred**2).sum(axis=0) * (target**2).sum()
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -340,6 +334,5 @@ def _is_multiple(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _source_column(feature: str, columns: Sequence[str]) -> str:
-    """Return the column of the file that an encoded column comes from."""
     fitting = [name for name in columns if feature == name or feature.startswith(f"{name}=")]
     return max(fitting, key=len, default=feature)

@@ -310,7 +310,6 @@ class Schedule:
         return None
 
     def _is_advancing(self, ladder: Ladder) -> bool:
-        """Whether a task on more rows than those with a result is running."""
         return any((cell.key, 0) in self._begun for cell in ladder.cells[ladder.reached + 1 :])
 
     def _above(self, ladder: Ladder, share: float = 1.0) -> PlannedCell | None:
@@ -368,7 +367,6 @@ class Schedule:
         return not any(n_train(o) <= n_train(cell) and self._is_worse(cell, o) for o in others)
 
     def _is_worse(self, cell: PlannedCell, other: PlannedCell) -> bool:
-        """Whether a cell is clearly worse than another, on their common splits."""
         mine, theirs = (self._values(each) for each in (cell, other))
         common = mine.keys() & theirs.keys()
         if not common:

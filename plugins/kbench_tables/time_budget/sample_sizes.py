@@ -200,7 +200,6 @@ def _trial(result: records.Result, rows: int, ratio: float, is_searched: bool) -
 
 
 def _work_seconds(result: records.Result) -> float:
-    """Return the seconds of the search, of the fit and of the prediction."""
     names = ("search_time_s", "fit_time_s", "predict_time_s")
     return sum(result.metrics.get(name, 0.0) for name in names)
 
