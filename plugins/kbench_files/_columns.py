@@ -6,9 +6,10 @@ The result is that of pandas on the whole table, whatever the blocks are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas
 
 from kbench import DatasetError
 from kbench.messages import option
@@ -16,9 +17,6 @@ from kbench.tables import cell_values
 from kbench.tables.cell_values import Texts
 from kbench.tables.table import TEXT_ABOVE, Column
 from kbench.tables.texts import MISSING, is_dates
-
-if TYPE_CHECKING:
-    import pandas
 
 MAX_DIFFERENT = 1_000_000
 """A column with more distinct strings has too many to be labels or categories."""
@@ -57,8 +55,6 @@ class ColumnScan:
 
     def add(self, series: pandas.Series) -> None:
         """Look at the next values."""
-        import pandas
-
         if self._texts is not None:
             try:
                 values = cell_values.numbers(series, self.name, self._texts, self._n_rows + 1)
@@ -92,8 +88,6 @@ class ColumnScan:
 
         Free text becomes categories where `any_text` is allowed.
         """
-        import pandas
-
         if self._is_numeric or not (self._different or self._declared):
             values = self._join(np.nan) if self._keeps_values else None
             if values is not None:
@@ -136,8 +130,6 @@ class ColumnScan:
             self._blocks.append(np.array([*new, -1], np.int32)[np.asarray(series.cat.codes)])
 
     def _compact(self) -> None:
-        import pandas
-
         self._different = [pandas.concat(self._different, ignore_index=True).drop_duplicates()]
         self._n_different = self._n_compact = len(self._different[0])
         if self._n_compact > MAX_DIFFERENT:
@@ -154,8 +146,6 @@ def _recode(codes: np.ndarray, different: Any, index: pandas.Index) -> np.ndarra
 
 def is_numeric(dtype: object) -> bool:
     """Whether a pandas type is numeric; booleans are not."""
-    import pandas
-
     types = pandas.api.types
     return bool(types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype))
 
@@ -169,8 +159,6 @@ def numbers(series: pandas.Series) -> np.ndarray:
 
 def text_places(series: pandas.Series) -> np.ndarray:
     """Return the places of strings that are neither numbers nor marks of missing values."""
-    import pandas
-
     is_no_number = pandas.to_numeric(series, errors="coerce").isna()
     return np.flatnonzero(is_no_number & series.notna() & ~series.isin(MISSING))
 

@@ -10,9 +10,10 @@ import itertools
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas
 
 from kbench import DatasetError
 from kbench.messages import list_some, option, plural
@@ -24,9 +25,6 @@ from kbench_files._dialect import Dialect, detect, lay_out, not_encoded, parse
 from kbench_files._encoding import block_rows
 from kbench_files._layout import Row
 from kbench_files._reading import existing, first_line, open_bounded
-
-if TYPE_CHECKING:
-    import pandas
 
 OPTIONS: dict[str, object] = {
     "index_col": False,  # or surplus values would shift the columns, silently
@@ -181,8 +179,6 @@ class CsvRows:
     def _read(
         self, names: Sequence[str], types: Mapping[str, object] | None = None
     ) -> Iterator[Columns]:
-        import pandas
-
         reading: dict[str, object] = {}
         converted = None
         if types is not None:
@@ -215,8 +211,6 @@ class CsvRows:
 
     def _whole_column(self, name: str) -> pandas.Series:
         """Read integers beyond int64: what they become depends on all values of a column."""
-        import pandas
-
         with self._explain_errors(), self._open() as stream:
             frame = pandas.read_csv(stream, **self._options, usecols=[name])
         return _clean_names(frame, self._dialect)[0][name]
@@ -260,8 +254,6 @@ class CsvRows:
 
     @contextlib.contextmanager
     def _explain_errors(self) -> Iterator[None]:
-        import pandas
-
         try:
             yield
         except DatasetError:
@@ -322,8 +314,6 @@ def _clean_names(
     Returned are the columns of the frame, once: it makes a series each time. Only columns in
     `converted` are made numbers, or all that can be; their names are returned too.
     """
-    import pandas
-
     missing = {*MISSING, *dialect.na_values}
     numbers = set()
     columns: Columns = dict(frame.items())
@@ -355,8 +345,6 @@ def _is_plain(dtype: object) -> bool:
 
 def _kind(series: pandas.Series) -> str:
     """Return what a block of a column has: a type of numbers, bool, text, empty or other."""
-    import pandas
-
     if _is_plain(series.dtype):
         values = series.to_numpy()
         has_none = not len(values) or (values.dtype.kind == "f" and bool(np.isnan(values).all()))

@@ -24,13 +24,8 @@ from kbench.tables.cell_values import Texts
 from kbench.tables.table import Column, label_rows, to_dataset
 from kbench.tables.table_rows import TableRows, reject_changes
 from kbench_files import FORMS
-from kbench_files._csv import CsvRows
 from kbench_files._dialect import Dialect
-from kbench_files._encoding import Roles, encode
 from kbench_files._reading import existing_files
-from kbench_files._splits import add_holdout_splits, add_splits
-from kbench_files._svmlight import SvmlightRows
-from kbench_files._typed import ENDINGS, ParquetRows, arff_frame, excel_rows, refuse_for_sparse
 
 _OWN = {
     "csv": tuple(each.name for each in fields(Dialect)),
@@ -159,6 +154,13 @@ def load_table(
         A file cannot be read, a column does not exist, or is not numeric; or the target is not
         that of the task.
     """
+    # these import pandas, which the parameters do not need
+    from kbench_files._csv import CsvRows
+    from kbench_files._encoding import Roles, encode
+    from kbench_files._splits import add_holdout_splits, add_splits
+    from kbench_files._svmlight import SvmlightRows
+    from kbench_files._typed import ENDINGS, ParquetRows, arff_frame, excel_rows, refuse_for_sparse
+
     form = find_form(path) if form is None else form
     files, what = existing_files(path, ENDINGS if form == "parquet" else ())
     facts = _facts(path, label, dataset_family)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas
 
 from kbench import Dataset, DatasetError, DatasetParameterError, Split
 from kbench.messages import plural
@@ -16,9 +16,6 @@ from kbench.tables.table_rows import TableRows
 from kbench.tables.texts import ISO, DateColumn, parse_days
 from kbench_files._csv import OPTIONS
 from kbench_files._reading import existing, first_line, open_bounded
-
-if TYPE_CHECKING:
-    import pandas
 
 
 def add_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: bool) -> Dataset:
@@ -51,8 +48,6 @@ def add_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: boo
 
 
 def _read(file: Path, n_rows: int, label: str) -> tuple[np.ndarray, list[str]]:
-    import pandas
-
     try:
         # a stream, not a name: pandas would fetch what looks like an address
         with open_bounded(file, label) as stream:
@@ -72,8 +67,6 @@ def _read(file: Path, n_rows: int, label: str) -> tuple[np.ndarray, list[str]]:
 
 
 def _column(values: pandas.Series, name: str, label: str) -> np.ndarray:
-    import pandas
-
     # as text, or booleans would be numbers
     flags = pandas.to_numeric(values.astype(str), errors="coerce")
     wrong = np.flatnonzero(~flags.isin([0, 1]))
@@ -115,8 +108,6 @@ def add_holdout_splits(
 
     `dates` are those of the reader, ``"COLUMN=FORMAT"``.
     """
-    import pandas
-
     if groups is None and time_column is None:
         return dataset
     if groups is not None and time_column is not None:

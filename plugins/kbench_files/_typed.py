@@ -6,9 +6,12 @@ import contextlib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
+import pandas
+import pyarrow
+from pyarrow import types
 
 from kbench import DatasetError, DatasetParameterError
 from kbench.messages import did_you_mean, list_some, option
@@ -20,10 +23,6 @@ from kbench_files._csv import check_names
 from kbench_files._encoding import block_rows
 from kbench_files._layout import Row, find_layout, survey
 from kbench_files._reading import existing, existing_files, first_line
-
-if TYPE_CHECKING:
-    import pandas
-    import pyarrow
 
 ENDINGS = (".parquet", ".pq")
 
@@ -53,7 +52,6 @@ class ParquetRows:
         self.names = list(self._types)
 
     def _add(self, file: Path, opened: BinaryIO) -> None:
-        import pyarrow
         import pyarrow.parquet
 
         label = self._label(file)
@@ -65,19 +63,19 @@ class ParquetRows:
             raise DatasetError(f"{label}: {why}") from None
         stored = schema.pandas_metadata or {}
         indices = {name for name in stored.get("index_columns", ()) if isinstance(name, str)}
-        types = [(field.name, field.type) for field in schema if field.name not in indices]
-        if twice := find_repeated(name for name, _ in types):
+        columns = [(field.name, field.type) for field in schema if field.name not in indices]
+        if twice := find_repeated(name for name, _ in columns):
             raise DatasetError(f"{label}: several columns are named {twice[0]!r}")
         first = self._label(self.files[0])
-        if self._n_rows and {name for name, _ in types} != self._types.keys():
-            its, there = {name for name, _ in types}, set(self._types)
+        if self._n_rows and {name for name, _ in columns} != self._types.keys():
+            its, there = {name for name, _ in columns}, set(self._types)
             differ = [f"{label} lacks {list_some(sorted(there - its))}"] if there - its else []
             differ += [f"only {label} has {list_some(sorted(its - there))}"] if its - there else []
             raise DatasetError(
                 f"{self.what}: all files must have the same columns, but compared with {first}, "
                 f"{' and '.join(differ)}"
             )
-        for name, type_ in types:
+        for name, type_ in columns:
             types_ = self._types.setdefault(name, [])
             other = next((t for t in types_ if not _fit(t, type_)), None)
             if other is not None:
@@ -90,8 +88,6 @@ class ParquetRows:
 
     def scan(self, scans: Mapping[str, Scan]) -> int:
         """Scan columns that the types do not describe; return the number of rows."""
-        from pyarrow import types
-
         nested = [name for name in scans if any(map(types.is_nested, self._types[name]))]
         if nested:
             raise DatasetError(
@@ -114,9 +110,9 @@ class ParquetRows:
         numeric = {}
         for name, kinds in self._types.items():
             # a column without a value in a file has no type there
-            types = [_number_type(kind) for kind in kinds if str(kind) != "null"]
-            if types and None not in types:
-                numeric[name] = np.result_type(*types)
+            dtypes = [_number_type(kind) for kind in kinds if str(kind) != "null"]
+            if dtypes and None not in dtypes:
+                numeric[name] = np.result_type(*dtypes)
         return numeric
 
     def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
@@ -156,25 +152,21 @@ def _block(
     batch: pyarrow.RecordBatch, names: Sequence[str], texts: Sequence[str]
 ) -> dict[str, pandas.Series]:
     """Return the columns of a block as pandas has them; texts are objects, decimals floats."""
-    import pandas
-    import pyarrow
-
-    kinds = pyarrow.types
     columns: dict[str, pandas.Series] = {}
     plain = {}
     for name in names:
         column = batch.column(name)
-        if kinds.is_dictionary(column.type):
+        if types.is_dictionary(column.type):
             codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
             values = column.dictionary.to_pylist()
             if name in texts:
                 columns[name] = pandas.Series(np.array([*values, None], dtype=object)[codes])
             else:
                 columns[name] = pandas.Series(pandas.Categorical.from_codes(codes, values))
-        elif kinds.is_decimal(column.type):
+        elif types.is_decimal(column.type):
             # by its digits, as Python does it
             plain[name] = column.cast(pyarrow.string()).cast(pyarrow.float64())
-        elif kinds.is_null(column.type):
+        elif types.is_null(column.type):
             plain[name] = column.cast(pyarrow.float64())
         else:
             plain[name] = column
@@ -186,15 +178,11 @@ def _block(
 
 
 def _is_text(kind: pyarrow.DataType) -> bool:
-    from pyarrow import types
-
     kinds = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
     return any(is_kind(kind) for is_kind in kinds)
 
 
 def _number_type(kind: pyarrow.DataType) -> np.dtype | None:
-    from pyarrow import types
-
     if types.is_decimal(kind):
         return np.dtype(np.float64)
     is_number = types.is_integer(kind) or types.is_floating(kind)
@@ -203,8 +191,6 @@ def _number_type(kind: pyarrow.DataType) -> np.dtype | None:
 
 def _fit(one: pyarrow.DataType, other: pyarrow.DataType) -> bool:
     """Whether a column may have these types in two files."""
-    from pyarrow import types
-
     if one.equals(other) or types.is_null(one) or types.is_null(other):
         return True
     if types.is_dictionary(one) and types.is_dictionary(other):
@@ -215,8 +201,6 @@ def _fit(one: pyarrow.DataType, other: pyarrow.DataType) -> bool:
 
 def _read_cells(path: str | Path, sheet: str) -> tuple[list[Row], str, list[str]]:
     """Return the cells of a sheet, its name, by default the first one, and those of all sheets."""
-    import pandas
-
     file, label = existing(path)
     try:
         # merged cells are known only if the whole book is in memory
@@ -261,7 +245,6 @@ def _has_merged_cells(file: Path) -> bool:
 
 def _read_types(names: Sequence[str], rows: Iterable[Row]) -> Any:
     """Return rows of cells as pandas reads a sheet; texts that are numbers become these."""
-    import pandas
     from pandas.io.parsers import TextParser
 
     frame = TextParser([names, *map(list, rows)], header=0, na_values=["?"]).read()
@@ -345,8 +328,6 @@ def refuse_for_sparse(params: Mapping[str, object], label: str) -> None:
 
 def arff_frame(path: str | Path) -> FrameRows:
     """Return a dense ARFF file: declared categories keep their order, dates are strings."""
-    import pandas
-
     file, label = existing(path)
     columns = read_arff(file, label).columns
     series = {

@@ -100,25 +100,23 @@ class _Graph:
     """Nodes and constants of an ONNX graph."""
 
     def __init__(self, n_features: int) -> None:
-        self._n_features = n_features
+        import onnx
+
+        self._onnx, self._n_features = onnx, n_features
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
     def add(self, kind: str, *inputs: Any, **attributes: Any) -> str:
         """Add a node; inputs are names of values, or arrays. Return the name of its output."""
-        import onnx
-
         name = f"v{len(self._nodes)}"
         names = [each if isinstance(each, str) else self._constant(each) for each in inputs]
-        self._nodes.append(onnx.helper.make_node(kind, names, [name], **attributes))
+        self._nodes.append(self._onnx.helper.make_node(kind, names, [name], **attributes))
         return name
 
     def _constant(self, array: Any) -> str:
-        import onnx
-
         name = f"c{len(self._constants)}"
         array = np.ascontiguousarray(array)
-        self._constants.append(onnx.numpy_helper.from_array(array, name))
+        self._constants.append(self._onnx.numpy_helper.from_array(array, name))
         return name
 
     def add_preprocessing(self, value: str, steps: Any) -> str:
@@ -194,9 +192,7 @@ class _Graph:
 
     def add_learner(self, value: str, learner: Any) -> list[tuple[str, Any, Any]]:
         """Add the learner; return the names, types and shapes of the outputs."""
-        import onnx
-
-        fitted, double = learner.estimator_, onnx.TensorProto.DOUBLE
+        fitted, double = learner.estimator_, self._onnx.TensorProto.DOUBLE
         coefficients = getattr(fitted, "coef_", None)
         if coefficients is None or not hasattr(fitted, "intercept_"):
             raise ExportError(f"{WHICH}; the learner is {type(fitted).__name__}")
@@ -228,7 +224,7 @@ class _Graph:
         is_text = names.dtype.kind not in "iu"
         labels = names.astype(str).astype(object) if is_text else names.astype(np.int64)
         label = self.add("Gather", labels, places, axis=0)
-        kind = onnx.TensorProto.STRING if is_text else onnx.TensorProto.INT64
+        kind = self._onnx.TensorProto.STRING if is_text else self._onnx.TensorProto.INT64
         shape = ("rows",) if len(names) == 2 else ("rows", len(names))
         outputs = [
             (self._add_output(label, "label"), kind, ("rows",)),
@@ -304,25 +300,21 @@ class _Graph:
         return self.add("Add", votes, self.add("Div", sums, bound))
 
     def _add_output(self, value: str, name: str) -> str:
-        import onnx
-
-        self._nodes.append(onnx.helper.make_node("Identity", [value], [name]))
+        self._nodes.append(self._onnx.helper.make_node("Identity", [value], [name]))
         return name
 
     def model(self, outputs: list[tuple[str, Any, Any]]) -> Any:
         """Return the model of a graph whose input is ``X``."""
-        import onnx
-
-        tensor = onnx.helper.make_tensor_value_info
-        graph = onnx.helper.make_graph(
+        tensor = self._onnx.helper.make_tensor_value_info
+        graph = self._onnx.helper.make_graph(
             self._nodes,
             "model",
-            [tensor("X", onnx.TensorProto.DOUBLE, ("rows", self._n_features))],
+            [tensor("X", self._onnx.TensorProto.DOUBLE, ("rows", self._n_features))],
             [tensor(name, kind, shape) for name, kind, shape in outputs],
             self._constants,
         )
-        opsets = [onnx.helper.make_opsetid("", OPSET)]
-        return onnx.helper.make_model(
+        opsets = [self._onnx.helper.make_opsetid("", OPSET)]
+        return self._onnx.helper.make_model(
             graph, producer_name="kbench", opset_imports=opsets, ir_version=IR_VERSION
         )
 

@@ -12,7 +12,7 @@ from kbench import features
 from kbench.messages import format_memory, list_some, plural
 from kbench.records import Cell, Metric, Protocol, Ref
 from kbench_tables.recommend.advice import Advice, advise, n_train
-from kbench_tables.recommend.explanation import Explanation
+from kbench_tables.recommend.explain import Explanation, explain, seconds_to_explain
 from kbench_tables.recommend.timed_suite import Rounds, chosen_settings, scale_setting
 from kbench_tables.recommend.user_data import UserData, drifting_columns
 from kbench_tables.time_budget.anytime import Schedule
@@ -215,8 +215,6 @@ def _time_to_explain(data: UserData, time_limit: float) -> Callable[[features.Pl
         n_columns = min(n_columns, data.preview.n_columns)
 
     def seconds(planned: features.PlannedCell) -> float:
-        from kbench_tables.recommend.explain import seconds_to_explain
-
         return min(seconds_to_explain(planned, n_columns), EXPLAIN_MOST * time_limit)
 
     return seconds
@@ -224,7 +222,6 @@ def _time_to_explain(data: UserData, time_limit: float) -> Callable[[features.Pl
 
 def _add_explanation(compared: ComparedMethods, seconds: float) -> ComparedMethods:
     from kbench.features import import_registry
-    from kbench_tables.recommend.explain import explain
 
     metric = compared.report.suite.compared
     assert compared.chosen is not None

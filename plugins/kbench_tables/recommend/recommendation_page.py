@@ -24,7 +24,7 @@ from kbench.features import (
 from kbench.messages import list_some, number, option, plural, printable
 from kbench_tables.profile import Role
 from kbench_tables.recommend.compared_methods import OUT_OF_TIME, ComparedMethods
-from kbench_tables.recommend.explanation import Explanation
+from kbench_tables.recommend.explain import Explanation
 from kbench_tables.recommend.metric import Comparison, list_shares
 from kbench_tables.recommend.user_data import UserData
 

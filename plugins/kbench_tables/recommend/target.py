@@ -13,6 +13,7 @@ from kbench.errors import DatasetError
 from kbench.messages import option, plural, printable
 from kbench.records import TaskType
 from kbench.tables.target_columns import MANY_CLASSES, MAX_NUMERIC_LABELS
+from kbench.tables.texts import is_number
 
 MAX_CLASSES = 20
 """Maximum number of different integers of a classification target."""
@@ -110,8 +111,8 @@ class TargetColumn:
         texts = [str(each).strip() for each in counts.index]
         if texts and all(map(_DATE.fullmatch, texts)):
             return cls("dates", len(texts))
-        plain = np.array([_number(string) is not None for string in texts], dtype=bool)
-        dressed = np.array([_number(_DRESS.sub("", string)) is not None for string in texts], bool)
+        plain = np.array([is_number(string) for string in texts], dtype=bool)
+        dressed = np.array([is_number(_DRESS.sub("", string)) for string in texts], dtype=bool)
         if plain.all():
             return cls._from_numbers(values.dropna().astype(str).astype(np.float64).to_numpy())
         n_rows = counts.to_numpy()
@@ -134,23 +135,15 @@ class TargetColumn:
         """Describe a loaded target: numbers, or labels with their names."""
         if not names:
             return cls._from_numbers(np.asarray(y, dtype=np.float64))
-        numbers = [_number(name) for name in names]
-        if any(number is None for number in numbers):
+        if not all(map(is_number, names)):
             return cls("strings", len(names), len(y))
-        return cls._from_numbers(np.array(numbers, dtype=np.float64)[np.asarray(y)])
+        return cls._from_numbers(np.array(list(map(float, names)))[np.asarray(y)])
 
     @property
     def may_be_classes(self) -> bool:
         """Whether a source can treat the values as classes."""
         few = self.kind != "numbers" or self.n_odd or self.n_different <= MAX_NUMERIC_LABELS
         return bool(few) and self.n_different <= max(MANY_CLASSES, self.n_rows // 2)
-
-
-def _number(value: str) -> float | None:
-    try:
-        return float(value) if "_" not in value else None
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True)

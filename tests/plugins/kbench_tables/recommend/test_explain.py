@@ -13,7 +13,7 @@ from kbench.records import ACCURACY, DatasetFacts, Details, Result
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.recommend import explain as own_explain
-from kbench_tables.recommend.explanation import Explanation, Importance
+from kbench_tables.recommend.explain import Explanation, Importance
 from tests.support.command_here import command
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
