@@ -1,8 +1,7 @@
 """The machine that takes the times: CPU, cores, memory, versions, calibration, contention.
 
-Times mean something only together with the machine that took them. Nothing
-heavy is imported here. A value that the operating system does not report
-(outside Linux, for example) is 0, empty or None.
+Times mean something only together with the machine that took them. Nothing heavy is imported here.
+A value that the operating system does not report (outside Linux, for example) is 0, empty or None.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Global state of a process that decides numbers, and its changes.
 
-A plugin that patches scikit-learn or calls ``numpy.seterr`` would alter the
-numbers of everything computed in its process, in no key. A snapshot before its
-code runs and one after show it.
+A plugin that patches scikit-learn or calls ``numpy.seterr`` would alter the numbers of everything
+computed in its process, in no key. A snapshot before its code runs and one after show it.
 """
 
 from __future__ import annotations

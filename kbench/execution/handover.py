@@ -1,9 +1,8 @@
 """Predictions are handed over before the labels of the test set are revealed.
 
-The host keeps the labels of a split. A task gets row numbers and the labels of the
-training set, hands over its predictions, and only then gets the labels of the test
-set, for the metrics of plugins. What it changes afterwards has no effect: the
-host scores the predictions that it received.
+The host keeps the labels of a split. A task gets row numbers and the labels of the training set,
+hands over its predictions, and only then gets the labels of the test set, for the metrics of
+plugins. What it changes afterwards has no effect: the host scores the predictions that it received.
 
 Messages are named arrays, as bytes with their type and shape; nothing is unpickled.
 """

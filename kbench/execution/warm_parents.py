@@ -1,9 +1,8 @@
 """Warm parents of tasks: one for each set of third-party plugins.
 
-A plugin that patches scikit-learn or changes a setting of numpy alters everything
-that is computed in its process. The process of a task therefore imports no other
-plugins than those of its cell. Built-in plugins are in all of them, so that a usual
-suite has one warm parent.
+A plugin that patches scikit-learn or changes a setting of numpy alters everything that is computed
+in its process. The process of a task therefore imports no other plugins than those of its cell.
+Built-in plugins are in all of them, so that a usual suite has one warm parent.
 """
 
 from __future__ import annotations

@@ -61,10 +61,9 @@ def recall(
     """Add the journal's valid results to cells.
 
     Returned is the number of missing splits that the journal has in lines that cannot be read.
-    Where all splits that are asked for are ok, those that follow and are ok too
-    belong to the cell as well: asking for fewer loses nothing. Tasks that hit a limit
-    which is higher in `limits` are left out, so that they are computed again;
-    `retry_failed` leaves out all that failed.
+    Where all splits that are asked for are ok, those that follow and are ok too belong to the cell
+    as well: asking for fewer loses nothing. Tasks that hit a limit which is higher in `limits` are
+    left out, so that they are computed again; `retry_failed` leaves out all that failed.
     """
     planned, journal = list(planned), validity.journal
     unreadable: set[str] = set()

@@ -194,8 +194,7 @@ class InOrder(Strategy):
 def longest_first(planned: Iterable[PlannedCell], registry: Registry) -> list[PlannedCell]:
     """Return cells by the work of one of their tasks, the most first.
 
-    A long task that starts last leaves the other slots idle. Cells of equal work keep
-    their order.
+    A long task that starts last leaves the other slots idle. Cells of equal work keep their order.
     """
     return sorted(planned, key=lambda cell: -_work(cell, registry))
 

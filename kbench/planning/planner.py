@@ -130,11 +130,10 @@ class Planner:
     def cell_key(self, cell: records.Cell, dataset: records.DatasetFacts) -> str:
         """Return the SHA-256 of everything that decides a cell's numbers.
 
-        Of data: the checksum, the task, and the kinds of columns that are imputed
-        or encoded. Of map
-        and learner: what is given, what is searched and in which order, and what
-        their records say. Then the protocol. Not the suite, labels, limits, jobs or the
-        machine, and no code: a result has that in its manifest.
+        Of data: the checksum, the task, and the kinds of columns that are imputed or encoded. Of
+        map and learner: what is given, what is searched and in which order, and what their records
+        say. Then the protocol. Not the suite, labels, limits, jobs or the machine, and no code: a
+        result has that in its manifest.
         """
         kinds = deciding_kinds(cell.protocol, dataset)
         method, code = methods.describe_method(cell), self.method_code(cell, dataset.task)

@@ -1,8 +1,7 @@
 """Plans in the journal: the cells of each suite, and the stores that they are for.
 
-A result line has its key, but no suite. With the plan next to it, results can be
-delivered later, although the suite's file, its data or a plugin are gone, or its
-code has changed.
+A result line has its key, but no suite. With the plan next to it, results can be delivered later,
+although the suite's file, its data or a plugin are gone, or its code has changed.
 """
 
 from __future__ import annotations

@@ -138,8 +138,7 @@ def make_context(registry: Registry) -> dict[str, Any]:
 def make_suite(file: SuiteFile, name: str, blocks: tuple[Block, ...], registry: Registry) -> Suite:
     """Return the suite of a file, given its blocks.
 
-    Raises SuiteError if two cells or datasets have the same labels, or a protocol is not
-    for a map.
+    Raises SuiteError if two cells or datasets have the same labels, or a protocol is not for a map.
     """
     suite = Suite(
         name=file.name or name,

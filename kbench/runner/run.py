@@ -20,13 +20,12 @@ from kbench.registry.verbs import Notifications, Verbs
 class Report:
     """The result of a run, or of a plan, which has no `deliveries`.
 
-    In its suite, lines that mean many datasets are replaced by these datasets; its
-    cells have the journal's results. `seconds` is the wall clock of the whole, and
-    `interrupted` says that the user ended it. `added` are metrics of plugins that were
-    computed from kept predictions. `foreign` are cells whose accuracy was imported: they
-    were neither computed nor delivered, and have no times. `deliveries` are answers of
-    trackers, `left_out` names features that failed while they were notified of the
-    run, and `place` is the machine whose journal has the results.
+    In its suite, lines that mean many datasets are replaced by these datasets; its cells have the
+    journal's results. `seconds` is the wall clock of the whole, and `interrupted` says that the
+    user ended it. `added` are metrics of plugins that were computed from kept predictions.
+    `foreign` are cells whose accuracy was imported: they were neither computed nor delivered, and
+    have no times. `deliveries` are answers of trackers, `left_out` names features that failed while
+    they were notified of the run, and `place` is the machine whose journal has the results.
     """
 
     suite: Suite
@@ -80,24 +79,11 @@ class Watcher:
 class Run:
     """A run of a suite: once.
 
-    Features may read all of it, and change only what a hook's documentation says.
-
-    Attributes
-    ----------
-    plan : SuitePlan
-        The suite, its datasets and its planner.
-    cells : list of PlannedCell
-        What is computed and delivered; empty until it is planned.
-    imported : list of PlannedCell
-        Cells whose results are from elsewhere.
-    options : Options
-    registry : Registry
-    journal : Journal
-        That of `place`: this machine, or an engine's.
-    session : Session
-        Warm processes, the machine, and the data cache.
-    location : str
-        Where a tracker keeps the results; empty for nowhere.
+    Features may read all of it, and change only what a hook's documentation says. `plan` has
+    the suite, its datasets and its planner; `cells` are computed and delivered, empty until
+    they are planned, and `imported` are cells whose results are from elsewhere. `journal` is
+    that of `place`: this machine, or an engine's. `session` has the warm processes, the machine
+    and the data cache; `location` is where a tracker keeps the results, empty for nowhere.
     """
 
     def __init__(

@@ -6,9 +6,8 @@ row and text in the header, rejects dates, tabs, "real [0,1]" and files without
 @relation, and does not name the column of an error. Its pattern for nominal values
 is exponential: 14 quoted ones without a closing brace take it 2 s, 18 more than 50 s.
 
-A large table is not in memory as a whole: its rows go to files
-(`kbench.tables.limits`), which are mapped. Weights of instances and
-relational attributes are not supported.
+A large table is not in memory as a whole: its rows go to files (`kbench.tables.limits`), which are
+mapped. Weights of instances and relational attributes are not supported.
 
 Format: https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/
 """
@@ -87,22 +86,10 @@ def _open(path: Path, source: str) -> Iterator[_Lines]:
 
 
 def read_arff(path: Path, source: str) -> Table:
-    """Read a dense or sparse ARFF file.
+    """Read a dense or sparse ARFF file in UTF-8, also with gzip; `source` is for messages.
 
     Raises DatasetError if the file is not ARFF, with the number of the line and the reason,
     or is larger than ``KBENCH_MAX_DATASET_MIB``.
-
-    Parameters
-    ----------
-    path : Path
-        The file, in UTF-8; ``.gz`` is decompressed.
-    source : str
-        The dataset, for messages.
-
-    Returns
-    -------
-    Table
-        With a CSR matrix where the file is sparse.
     """
     check_file_size(path.stat().st_size, source)
     rows: _DenseRows | _SparseRows | None = None

@@ -18,9 +18,8 @@ from kbench.tables.cell_values import TableColumns
 class TableEncoder(TransformerMixin, TableColumns, BaseEstimator):  # type: ignore[misc]
     """Encode the columns of a table as numbers, as its dataset was.
 
-    Numbers pass; a nominal column becomes one indicator column per category, in
-    order, all of them NaN if the value is missing and 0 if the value is
-    not among the categories.
+    Numbers pass; a nominal column becomes one indicator column per category, in order, all of them
+    NaN if the value is missing and 0 if the value is not among the categories.
 
     Parameters
     ----------

@@ -85,16 +85,9 @@ def spilling_to(scratch: Scratch) -> Iterator[None]:
 
 
 class GrowingArray:
-    """An array to which rows are appended.
+    """An array to which rows are appended; without a `width`, it has one dimension.
 
     Raises DatasetError if the disk is full.
-
-    Parameters
-    ----------
-    dtype : dtype
-        That of numbers, or of records with several fields.
-    width : int, optional
-        Number of columns; without it, the array has one dimension.
 
     Examples
     --------

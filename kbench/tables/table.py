@@ -100,39 +100,19 @@ def to_dataset(
     weight: str | None = None,
     **facts: Any,
 ) -> Dataset:
-    """Bring a table to kbench's canonical form.
+    """Bring a table to kbench's canonical form, with a CSR matrix where the table is sparse.
 
-    `X` is float32 where numpy promotes the types of all numeric columns to float32 or
-    float16, so that it holds each value exactly, and float64 otherwise. Nominal columns
-    become one indicator column per declared value, in that order, all of them NaN if the
-    value is missing; or one column of kind "target_encoded" with the numbers of the values. The
-    target becomes labels or numbers, as `read_target` says. Rows without a label are left out;
-    `row_ids` then has the remaining ones.
+    `X` is float32 where numpy promotes the types of all numeric columns to float32 or float16, so
+    that it holds each value exactly, and float64 otherwise. Nominal columns become one indicator
+    column per declared value, in that order, all of them NaN if the value is missing; or one column
+    of kind "target_encoded" with the numbers of the values. The target becomes labels or numbers,
+    as `read_target` says. Rows without a label are left out; `row_ids` then has the remaining ones.
 
     Raises DatasetError if a column is missing, is not numeric, or has other values than targets or
     weights may have; or the result would be larger than ``KBENCH_MAX_DATASET_MIB``.
 
-    Parameters
-    ----------
-    table : Table
-        The columns.
-    origin : str
-        The dataset, for messages.
-    target : str
-        Name of the column to predict.
-    ignore : sequence of str
-        Columns that are neither target nor feature: row numbers, names.
-    task : {"classification", "regression"}, optional
-        By default regression if the target has a non-integer number.
-    weight : str, optional
-        Name of the column with the weights of the rows.
-    **facts
-        Further fields of `Dataset`.
-
-    Returns
-    -------
-    Dataset
-        `X` is a CSR matrix where the table is sparse.
+    `origin` is the dataset, for messages; columns to `ignore` are neither target nor feature, such
+    as row numbers and names; `facts` are further fields of `Dataset`.
     """
     names = [column.name for column in table.columns]
     check_columns(names, origin, target, ignore, weight)

@@ -33,16 +33,7 @@ class Scan(Protocol):
 
 
 class TableRows(Protocol):
-    """A table in one or several files.
-
-    Attributes
-    ----------
-    files : sequence of Path
-    what : str
-        The files, for messages.
-    names : sequence of str
-        Names of all columns.
-    """
+    """A table in one or several files, which `what` describes in messages."""
 
     files: Sequence[Path]
     what: str

@@ -39,10 +39,9 @@ class Target:
 def read_target(column: Column, source: str, task: str | None = None) -> Target:
     """Return the target that a column holds.
 
-    Without a task, numbers with at least one non-integer are those of a regression
-    task; all other values are labels. Classes are numbered in the order of their declared
-    values without those that no row has; other strings and numbers are
-    sorted.
+    Without a task, numbers with at least one non-integer are those of a regression task; all other
+    values are labels. Classes are numbered in the order of their declared values without those that
+    no row has; other strings and numbers are sorted.
 
     Raises DatasetError if the values are not those of the task, or a row of a regression
     task has none.
@@ -62,8 +61,7 @@ def read_target(column: Column, source: str, task: str | None = None) -> Target:
 def read_weights(column: Column, source: str) -> np.ndarray:
     """Return the weights of rows that a column holds, in float64.
 
-    Raises DatasetError if a row has none, or one that is not a finite number >= 0; or all
-    are 0.
+    Raises DatasetError if a row has none, or one that is not a finite number >= 0; or all are 0.
     """
     if column.kind != "numeric":
         raise DatasetError(f"{source}: the weights {column.name!r} are not numbers")

@@ -166,10 +166,9 @@ def text_places(series: pandas.Series) -> np.ndarray:
 def is_free_text(different: Sequence[Any], n_rows: int) -> bool:
     """Distinguish free text and dates, which are not features, from names of categories.
 
-    `different` are the different values of a column that is neither numeric nor
-    declared to be nominal, without missing ones. Values other than strings and
-    booleans are not categories; nor are more than `TEXT_ABOVE` different ones
-    that are more than half as many as rows.
+    `different` are the different values of a column that is neither numeric nor declared to be
+    nominal, without missing ones. Values other than strings and booleans are not categories; nor
+    are more than `TEXT_ABOVE` different ones that are more than half as many as rows.
 
     >>> is_free_text(["red", "blue"], n_rows=3)
     False

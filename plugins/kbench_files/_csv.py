@@ -92,9 +92,8 @@ class _Rewritten(io.RawIOBase):
 class CsvRows:
     """The rows of a CSV file; see `kbench.tables.table_rows.TableRows`.
 
-    pandas infers the types of each block. Where they differ, a column gets the type that
-    pandas gives it in the whole file: integers and fractions are floats, numbers and text
-    are text.
+    pandas infers the types of each block. Where they differ, a column gets the type that pandas
+    gives it in the whole file: integers and fractions are floats, numbers and text are text.
     """
 
     def __init__(self, path: str, dialect: Dialect, drop: Sequence[str] = ()) -> None:

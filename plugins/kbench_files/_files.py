@@ -1,8 +1,7 @@
 """A user's data: CSV, parquet, Excel, ARFF and svmlight (libsvm) files.
 
-All give the same canonical form as OpenML's data: missing values stay NaN, columns of
-strings become indicators. Without a task, a target with a non-integer number is
-that of a regression task.
+All give the same canonical form as OpenML's data: missing values stay NaN, columns of strings
+become indicators. Without a task, a target with a non-integer number is that of a regression task.
 
 Files except ARFF and Excel are read block by block, so that a table is never in memory as a
 whole. The result does not depend on the blocks.

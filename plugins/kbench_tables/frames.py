@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas
+import pyarrow.interchange
+import pyarrow.parquet
 
 from kbench.errors import DatasetError
 from kbench.messages import list_some
-
-if TYPE_CHECKING:
-    import pandas
-    import pyarrow
-
 
 _ONE_TYPE = {
     *("empty", "string", "boolean", "integer", "floating", "mixed-integer-float", "decimal"),
@@ -30,8 +29,6 @@ def is_frame(data: object) -> bool:
 
 def write_frame(data: Any, path: Path) -> list[str]:
     """Write a data frame as a parquet file; return notices on what is dropped."""
-    import pyarrow.parquet
-
     if not is_frame(data):
         raise DatasetError(
             "data must be a data frame (of pandas, polars, pyarrow or another library with the "
@@ -52,22 +49,16 @@ def write_frame(data: Any, path: Path) -> list[str]:
 
 
 def _read_other_frame(data: object) -> pyarrow.Table:
-    import pyarrow
-    from pyarrow.interchange import from_dataframe
-
     try:
         if hasattr(data, "__arrow_c_stream__"):
             return pyarrow.table(data)
-        return from_dataframe(data)
+        return pyarrow.interchange.from_dataframe(data)
     except Exception as error:  # errors of other libraries have no common base
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise DatasetError(f"data cannot be read as a data frame: {first}") from None
 
 
 def _read_pandas(frame: pandas.DataFrame, notices: list[str]) -> pyarrow.Table:
-    import pandas
-    import pyarrow
-
     if frame.columns.nlevels > 1:
         raise DatasetError(
             f"data has names of columns with {frame.columns.nlevels} levels; join them: "
@@ -100,8 +91,6 @@ def _refuse_twice(names: Sequence[str]) -> None:
 
 def _plain(series: Any, name: str) -> Any:
     """Return a column of a type that parquet files and kbench support."""
-    import pandas
-
     series = series.reset_index(drop=True)
     dtype = series.dtype
     if isinstance(dtype, pandas.SparseDtype):
@@ -124,8 +113,6 @@ def _plain(series: Any, name: str) -> Any:
 
 
 def _check_one_type(series: pandas.Series, name: str) -> pandas.Series:
-    import pandas
-
     kind = pandas.api.types.infer_dtype(series, skipna=True)
     if kind not in _ONE_TYPE:
         present = series[series.notna()]

@@ -1,8 +1,7 @@
 """Memory, descendants and ends of processes, as the operating system reports them.
 
-Linux answers through ``/proc`` and ``prctl``: psutil would be slow and large in the
-supervisor. Elsewhere memory comes from ``ps``, and processes that leave their session
-are not found.
+Linux answers through ``/proc`` and ``prctl``: psutil would be slow and large in the supervisor.
+Elsewhere memory comes from ``ps``, and processes that leave their session are not found.
 """
 
 from __future__ import annotations
@@ -35,10 +34,9 @@ _SIZES = ("VmSize", "VmPeak", "VmHWM", "RssShmem", "RssFile")
 class Memory(NamedTuple):
     """Bytes of one process: address space and resident part, present and peak.
 
-    `shared` is the resident part of shared memory: memfds, files in ``/dev/shm`` and
-    shared anonymous mappings. `files` are pages of mapped files, which the system takes
-    back when it needs memory; `resident` is without them, `peak_resident` is not: the
-    kernel keeps no other peak.
+    `shared` is the resident part of shared memory: memfds, files in ``/dev/shm`` and shared
+    anonymous mappings. `files` are pages of mapped files, which the system takes back when it needs
+    memory; `resident` is without them, `peak_resident` is not: the kernel keeps no other peak.
     """
 
     size: int = 0

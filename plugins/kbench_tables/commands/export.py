@@ -6,28 +6,27 @@ import hashlib
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from kbench.features import SuiteError, completion, echo, options_from
+from kbench import features
+from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 from kbench_tables.commands.recommend import COLUMNS, Given
-
-if TYPE_CHECKING:
-    from kbench.features import PlannedCell, Registry, Suite
 
 _MOST = 10
 """Maximum number of cells named in a message."""
 
 
-@options_from("recommend", COLUMNS)
-@options_from("run_suite")
+@features.options_from("recommend", COLUMNS)
+@features.options_from("run_suite")
 def export(
     suite: Annotated[
         str,
         typer.Argument(
-            help="Name of a suite, a suite file, or a data file.", autocompletion=completion.suites
+            help="Name of a suite, a suite file, or a data file.",
+            autocompletion=features.completion.suites,
         ),
     ],
     cell: Annotated[
@@ -66,19 +65,18 @@ def export(
     The model takes your table as it is and predicts your labels or numbers. Before kbench creates
     the folder, it loads the model again and compares the predictions.
     """
-    from kbench.features import DataCache, Planner, load_registry, set_metric
     from kbench_tables.export.model_folder import TRUST, check_export, export_cell
     from kbench_tables.recommend.user_data import fetch_dataset
 
     if output is None:
         raise SuiteError("-o FOLDER is missing: the folder to create")
     check_export(output, onnx)
-    registry = load_registry()
+    registry = features.load_registry()
     options = {**own, "metric": metric, "probabilities": probabilities, "params": params}
     chosen = _suite(suite, registry, dataset, feature_map, learner, data, options)
-    planner = Planner(registry, DataCache())
+    planner = features.Planner(registry, features.DataCache())
     datasets = {ref.label: planner.dataset(ref) for ref in chosen.datasets}
-    chosen = set_metric(chosen, datasets, registry)
+    chosen = features.set_metric(chosen, datasets, registry)
     planned = _one(planner.plan(chosen, datasets), cell, suite)
     used = planned.cell.feature_map.label
     if feature_map and used not in {m.label for b in chosen.blocks for m in b.feature_maps}:
@@ -98,52 +96,51 @@ def export(
         chosen.compared,
         onnx=onnx,
         mlflow=mlflow,
-        announce=lambda text: echo(text, err=True),
+        announce=lambda text: features.echo(text, err=True),
     )
     package = output / written["package"]
     size = sum(each.stat().st_size for each in package.rglob("*") if each.is_file())
-    echo(f"{output}: {planned.cell.name}")
-    echo(f"  {package}: {size / 1000:,.0f} kB; README.md says how to load it")
-    echo(
+    features.echo(f"{output}: {planned.cell.name}")
+    features.echo(f"  {package}: {size / 1000:,.0f} kB; README.md says how to load it")
+    features.echo(
         "  loaded in a new process without kbench: it predicts the same on all "
         f"{written['n_rows']:,} rows"
     )
     one, many = written["latency_s"]["1"], written["latency_s"]["1000"]
-    echo(
+    features.echo(
         f"  {1e6 * one:,.0f} microseconds per row one row at a time, {1e6 * many:,.1f} for "
         "1,000 rows at a time"
     )
     digest = hashlib.sha256((output / "model.json").read_bytes()).hexdigest()
-    echo(f"  SHA-256 of model.json, for `kbench predict --sha256`: {digest}")
+    features.echo(f"  SHA-256 of model.json, for `kbench predict --sha256`: {digest}")
     if is_raw:
-        echo("  its input is the original table, without the target")
+        features.echo("  its input is the original table, without the target")
     if written["measured"] is None and "intervals" not in written:
-        echo("  this search was not evaluated on all rows; a time limit makes it smaller")
-    echo(f"\n{TRUST}")
+        features.echo("  this search was not evaluated on all rows; a time limit makes it smaller")
+    features.echo(f"\n{TRUST}")
 
 
 def _suite(
     name: str,
-    registry: Registry,
+    registry: features.Registry,
     dataset: str | None,
     feature_map: str | None,
     learner: str | None,
     data: str | None,
     options: Mapping[str, Any],
-) -> Suite:
-    from kbench.features import LISTS, is_data_file, names_in, select_suite
+) -> features.Suite:
     from kbench_tables.recommend.metric import comparison
     from kbench_tables.recommend.timed_suite import apply_settings, parse_settings
     from kbench_tables.recommend.user_data import prepare_data, suite_for
 
-    if not is_data_file(name, registry):
+    if not features.is_data_file(name, registry):
         for option, value in options.items():
             if value:
                 raise SuiteError(f"--{option} does not apply to a suite: its file defines the data")
         named = (dataset, feature_map, learner)
-        kinds = zip(LISTS.values(), named, strict=True)
+        kinds = zip(features.LISTS.values(), named, strict=True)
         add = [each if each in registry.all(kind) else None for kind, each in kinds]
-        return select_suite(name, registry, *named, add=add, data=data)
+        return features.select_suite(name, registry, *named, add=add, data=data)
     for option, value in (("data", data), ("dataset", dataset)):
         if value is not None:
             raise SuiteError(f"--{option} does not apply: {name} is the dataset")
@@ -153,14 +150,16 @@ def _suite(
     table = prepare_data(name, registry, **nonempty)
     by = comparison(wanted, probabilities, table.facts, registry)
     for notice in (*table.notices, table.target):
-        echo(f"kbench: {notice}", err=True)
-    maps, learners = names_in(feature_map), names_in(learner)
+        features.echo(f"kbench: {notice}", err=True)
+    maps, learners = features.names_in(feature_map), features.names_in(learner)
     return apply_settings(
         suite_for(table.ref, table.facts, registry, maps, learners, by=by), settings, registry
     )
 
 
-def _one(planned: list[PlannedCell], wanted: str | None, suite: str) -> PlannedCell:
+def _one(
+    planned: list[features.PlannedCell], wanted: str | None, suite: str
+) -> features.PlannedCell:
     """Return the cell of a name, of a part of it, or of a prefix of its key.
 
     SuiteError is raised where there is none, or there are several: their names.

@@ -11,7 +11,6 @@ import typer
 
 from kbench import features
 from kbench.errors import ExportError, KbenchError
-from kbench.features import echo, options_from, put_flags
 from kbench.messages import plural
 from kbench_tables.commands.recommend import READING, Given
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from kbench_tables.export.model import Model
 
 
-@options_from("recommend", READING)
+@features.options_from("recommend", READING)
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that `kbench export` has written.")],
     file: Annotated[
@@ -85,7 +84,7 @@ def predict(
             raise ExportError(f"{error}; nothing was written") from error
         raise
     _show(outcome.sentences)
-    echo(f"{output}: {plural(outcome.n_rows, 'row')}{', replaced' if replaced else ''}")
+    features.echo(f"{output}: {plural(outcome.n_rows, 'row')}{', replaced' if replaced else ''}")
 
 
 def _opened(
@@ -146,7 +145,7 @@ def _opened(
 
 def _show(notices: Iterable[str]) -> None:
     for notice in notices:
-        echo(f"kbench: {put_flags(notice)}", err=True)
+        features.echo(f"kbench: {features.put_flags(notice)}", err=True)
 
 
 def _blocks(rows: Any) -> Iterator[dict[str, np.ndarray | list[object]]]:

@@ -15,7 +15,6 @@ from kbench import features
 from kbench.messages import plural
 
 if TYPE_CHECKING:
-    from kbench.features import Lead, Metric, Report, Row
     from kbench_tables.recommend.advice import Advice
     from kbench_tables.recommend.compared_methods import ComparedMethods
     from kbench_tables.recommend.user_data import UserData
@@ -71,17 +70,16 @@ def recommend(
     from kbench_tables.recommend.compared_methods import OUT_OF_TIME, Start, compare
 
     started = Start()
-    from kbench.features import Options, check_limit, load_registry, write_output
     from kbench_tables.recommend.metric import comparison
     from kbench_tables.recommend.recommendation_page import build_lead, build_page
     from kbench_tables.recommend.timed_suite import rounds_for
     from kbench_tables.recommend.user_data import prepare_data, start_parents
 
     if time_limit is not None:
-        check_limit(time_limit, "time_limit")
+        features.check_limit(time_limit, "time_limit")
     if output is not None and not output.absolute().parent.is_dir():
         raise features.SuiteError(f"-o {output}: there is no folder {output.absolute().parent}")
-    registry = load_registry()
+    registry = features.load_registry()
     given = features.get_given() | {"parents": start_parents(registry)}
     data = _with_flags(prepare_data(file, registry, **own))
     by = comparison(metric, probabilities, data.facts, registry)
@@ -93,7 +91,7 @@ def recommend(
         data,
         rounds,
         registry,
-        options=Options(jobs, recompute=recompute, given=given),
+        options=features.Options(jobs, recompute=recompute, given=given),
         time_limit=time_limit,
         started=started,
         as_json=as_json,
@@ -114,7 +112,7 @@ def recommend(
     else:
         _print(data.ref.label, report, rows, advice, lead)
     if output is not None:
-        write_output(output, build_page(compared, data, lead, registry).encode())
+        features.write_output(output, build_page(compared, data, lead, registry).encode())
         if not as_json:
             features.echo(f"report:  {output}")
     if report.interrupted:
@@ -143,7 +141,6 @@ def _show_columns(data: UserData, as_json: bool) -> None:
     """
     from rich.markup import escape
 
-    from kbench.features import Column, Table, print_event, printing
     from kbench_tables.recommend.recommendation_page import COLUMNS, column_rows
 
     if data.preview is None:
@@ -151,12 +148,12 @@ def _show_columns(data: UserData, as_json: bool) -> None:
     roles = data.preview.roles
     if as_json:
         described = [asdict(role) for role in roles]
-        print_event("columns", file=data.preview.sentence, columns=described)
+        features.print_event("columns", file=data.preview.sentence, columns=described)
         return
-    console = printing.console()
+    console = features.printing.console()
     if data.preview.sentence:
         console.print(f"{data.ref.label}: {escape(data.preview.sentence)}", soft_wrap=True)
-    columns = [Column(name, numeric=name == "n features") for name in COLUMNS]
+    columns = [features.Column(name, numeric=name == "n features") for name in COLUMNS]
     lines = column_rows(roles)
     if len(lines) > MAX_COLUMNS:
         lines = [line for line in lines if line[-1]][: MAX_COLUMNS - 1]
@@ -164,7 +161,7 @@ def _show_columns(data: UserData, as_json: bool) -> None:
         kinds = ", ".join(f"{kind}: {n:,}" for kind, n in counts)
         console.print(f"{plural(len(roles), 'column')} ({escape(kinds)})", soft_wrap=True)
     if lines:
-        printing.print_table(console, Table.make("columns", columns, lines))
+        features.printing.print_table(console, features.Table.make("columns", columns, lines))
     console.print()
 
 
@@ -183,20 +180,23 @@ def _export(
 
 
 def _print_json(
-    report: Report, rows: Sequence[Row], compared: ComparedMethods, lead: Lead, data: UserData
+    report: features.Report,
+    rows: Sequence[features.Row],
+    compared: ComparedMethods,
+    lead: features.Lead,
+    data: UserData,
 ) -> None:
-    from kbench.features import LABELS, columns, printing
 
     advice, explanation = compared.advice, compared.explanation
-    names = (*columns(report.suite.compared), "n_train", "n_stored_floats")
-    printing.print_end_event(
+    names = (*features.columns(report.suite.compared), "n_train", "n_stored_floats")
+    features.printing.print_end_event(
         report,
         [{name: row.value(name) for name in names} | {"error": row.error} for row in rows],
         task=data.facts.task,
         target=data.target,
         metric=report.suite.compared.name,
         classes=dict(zip(data.facts.target_names, data.facts.class_counts, strict=False)),
-        recommended=advice and {name: advice.chosen.value(name) for name in LABELS},
+        recommended=advice and {name: advice.chosen.value(name) for name in features.LABELS},
         sentences=lead.sentences,
         export=lead.command,
         importances={each.column: each.mean for each in explanation.importances}
@@ -205,7 +205,7 @@ def _print_json(
     )
 
 
-def _columns(rows: Sequence[Row], metric: Metric) -> tuple[str, ...]:
+def _columns(rows: Sequence[features.Row], metric: features.Metric) -> tuple[str, ...]:
     compared = [metric.name, metric.sd]
     beside = ["r2"] if metric.task == "regression" else ["roc_auc", "accuracy"]
     if metric.name != "accuracy":
@@ -214,14 +214,17 @@ def _columns(rows: Sequence[Row], metric: Metric) -> tuple[str, ...]:
 
 
 def _print(
-    label: str, report: Report, rows: Sequence[Row], advice: Advice | None, lead: Lead
+    label: str,
+    report: features.Report,
+    rows: Sequence[features.Row],
+    advice: Advice | None,
+    lead: features.Lead,
 ) -> None:
     from rich.markup import escape
 
-    from kbench.features import printing
     from kbench_tables.recommend.compared_methods import OUT_OF_TIME
 
-    console = printing.console()
+    console = features.printing.console()
     for number, sentence in enumerate(lead.sentences):
         console.print(escape(sentence), soft_wrap=True, style="" if number else "bold")
     console.print()
@@ -239,25 +242,25 @@ def _print(
     _print_methods(report, rows, advice, max(MIN_METHODS, MAX_LINES - n_others))
     for row in failed:
         name = f"{row.feature_map} + {row.learner}"
-        printing.print_failure(console, row.status, name, row.error)
+        features.printing.print_failure(console, row.status, name, row.error)
     for note in notes:
         console.print(escape(note), soft_wrap=True)
     if report.interrupted:
         console.print("Interrupted. Finished results are stored; run the same command to continue.")
     for delivered in report.deliveries:
-        printing.print_problem(console, delivered)
-    printing.print_next(console, [(command, "") for command in commands])
+        features.printing.print_problem(console, delivered)
+    features.printing.print_next(console, [(command, "") for command in commands])
 
 
 def _print_methods(
-    report: Report, rows: Sequence[Row], advice: Advice | None, n_shown: int
+    report: features.Report, rows: Sequence[features.Row], advice: Advice | None, n_shown: int
 ) -> None:
-    from kbench.features import Column, Table, printing, write_cell
     from kbench_tables.recommend.advice import n_train, size
 
     columns = _columns(rows, report.suite.compared)
     made = [
-        Column(name, numeric=name not in FIRST) for name in (*columns, "size", "rows", "splits")
+        features.Column(name, numeric=name not in FIRST)
+        for name in (*columns, "size", "rows", "splits")
     ]
     shown = list(rows if len(rows) <= n_shown else rows[: n_shown - 1])
     if advice and advice.chosen not in shown:
@@ -266,13 +269,13 @@ def _print_methods(
     for row in shown:
         floats = row.metrics.get("n_stored_floats")
         style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
-        values = [write_cell(name, row.value(name)) for name in columns]
+        values = [features.write_cell(name, row.value(name)) for name in columns]
         values += [size(floats) if floats else "", f"{n_train(row):,.0f}" if n_train(row) else ""]
         values.append(f"{row.n_splits_done}/{row.n_splits}")
         lines.append(values)
         styles.append(style)
-    console = printing.console()
-    printing.print_table(console, Table.make("methods", made, lines, styles))
+    console = features.printing.console()
+    features.printing.print_table(console, features.Table.make("methods", made, lines, styles))
     if n := len(rows) - len(shown):
         command = f"kbench results {shlex.quote(report.suite.name)}"
         console.print(f"{plural(n, 'further method')}: {command}", soft_wrap=True, style="dim")

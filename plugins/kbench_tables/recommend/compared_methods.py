@@ -221,11 +221,10 @@ def _time_to_explain(data: UserData, time_limit: float) -> Callable[[features.Pl
 
 
 def _add_explanation(compared: ComparedMethods, seconds: float) -> ComparedMethods:
-    from kbench.features import import_registry
 
     metric = compared.report.suite.compared
     assert compared.chosen is not None
-    result = explain(compared.chosen, import_registry(), metric, seconds)
+    result = explain(compared.chosen, features.import_registry(), metric, seconds)
     if isinstance(result, str):
         return replace(compared, explained=(*compared.explained, result))
     sentences = (*compared.explained, *result.sentences(metric.words))

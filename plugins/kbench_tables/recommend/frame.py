@@ -7,7 +7,9 @@ import shutil
 import tempfile
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas
 
 from kbench.errors import KbenchError, SuiteError
 from kbench.features import (
@@ -28,7 +30,7 @@ from kbench_tables.export.model_folder import check_export, export_cell
 from kbench_tables.frames import write_frame
 from kbench_tables.recommend.compared_methods import ComparedMethods, Start, compare
 from kbench_tables.recommend.metric import Comparison, comparison
-from kbench_tables.recommend.recommendation_page import build_lead, build_page
+from kbench_tables.recommend.recommendation_page import COLUMNS, build_lead, build_page, column_rows
 from kbench_tables.recommend.timed_suite import apply_settings, rounds_for
 from kbench_tables.recommend.user_data import (
     UserData,
@@ -37,9 +39,6 @@ from kbench_tables.recommend.user_data import (
     start_parents,
     suite_for,
 )
-
-if TYPE_CHECKING:
-    import pandas
 
 
 class Recommendation:
@@ -72,8 +71,6 @@ class Recommendation:
     @property
     def results(self) -> pandas.DataFrame:
         """One row per method, best first."""
-        import pandas
-
         names = columns(self._compared.report.suite.compared, self._data.facts.task)
         rows = [{name: row.value(name) for name in names} for row in self._compared.rows]
         return pandas.DataFrame(rows)
@@ -81,10 +78,6 @@ class Recommendation:
     @property
     def columns(self) -> pandas.DataFrame:
         """What became of each column of the data."""
-        import pandas
-
-        from kbench_tables.recommend.recommendation_page import COLUMNS, column_rows
-
         preview = self._data.preview
         return pandas.DataFrame(column_rows(preview.roles) if preview else [], columns=COLUMNS)
 
@@ -101,13 +94,7 @@ class Recommendation:
             write_file(Path(path), page.encode())
         return page
 
-    def export(
-        self,
-        folder: str | Path,
-        *,
-        onnx: bool = False,
-        mlflow: bool = False,
-    ) -> Path:
+    def export(self, folder: str | Path, *, onnx: bool = False, mlflow: bool = False) -> Path:
         """Fit the recommended method on all rows, and save it as ``kbench export`` does.
 
         Parameters

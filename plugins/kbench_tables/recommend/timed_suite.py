@@ -152,10 +152,9 @@ def rounds_for(
 ) -> Rounds:
     """Return the suite of `kbench_tables.recommend.user_data.suite_for` for `total_s` seconds.
 
-    Without a time limit there are no samples.
-    Each sample has the methods, widths and searches of data of its size, and the splits of all
-    rows, so that all cells have the same test sets. Named components replace the first methods too.
-    On a table of many columns boosting runs last.
+    Without a time limit there are no samples. Each sample has the methods, widths and searches of
+    data of its size, and the splits of all rows, so that all cells have the same test sets. Named
+    components replace the first methods too. On a table of many columns boosting runs last.
 
     An error is raised if a component is not installed, the time is not positive, or there are too
     few rows.
