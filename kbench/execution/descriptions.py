@@ -65,10 +65,7 @@ class Description:
 
 
 def describe_plugin(plugin: Plugin) -> list[Record]:
-    """Return the records of a plugin without importing it; their callables are references.
-
-    Raises PluginError if it has to be left out.
-    """
+    """Return the records of a plugin without importing it; their callables are references."""
     if (description := read_description(plugin)) is not None:
         with contextlib.suppress(*_WRONG):
             return _records(description, plugin)

@@ -150,8 +150,6 @@ def _present(record: Visible | Truth | Predictions, names: Sequence[str]) -> dic
 def send(channel: socket.socket, arrays: Mapping[str, np.ndarray]) -> None:
     """Send named arrays of numbers or text.
 
-    TypeError is raised for another type of array.
-
     Examples
     --------
     >>> ours, theirs = socket.socketpair()
@@ -171,10 +169,7 @@ def send(channel: socket.socket, arrays: Mapping[str, np.ndarray]) -> None:
 
 
 def receive(channel: socket.socket, most_bytes: int) -> dict[str, np.ndarray]:
-    """Wait for named arrays, of `most_bytes` together.
-
-    Raises BrokenHandoverError if the channel is closed, or anything else was sent.
-    """
+    """Wait for named arrays, of `most_bytes` together."""
     length = _LENGTH.unpack(_read(channel, _LENGTH.size))[0]
     if length > _MAX_HEADER:
         raise BrokenHandoverError("the message is not made of arrays")

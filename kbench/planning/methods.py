@@ -87,8 +87,7 @@ def component_code(
     """
     record = registry.get(kind, name)
     made = {field: identify(make).text for field, make in makes(record, task).items()}
-    meaning = [record.better, record.task, record.needs] if kind == "metric" else []
-    return [made, *meaning]
+    return [made, record.better, record.task, record.needs] if kind == "metric" else [made]
 
 
 def list_dependencies(
@@ -141,10 +140,7 @@ def _write(ref: Ref) -> str:
 
 
 def _call_span(span: Make, refs: Sequence[Ref]) -> list[str]:
-    """Return what a record's `span` says about each setting of its map.
-
-    Raises PluginError if it does not return texts.
-    """
+    """Return what a record's `span` says about each setting of its map."""
     if isinstance(span, Reference):
         spans = span.call(f"{__name__}:spans_in_sandbox", [to_json(ref) for ref in refs])
     else:

@@ -285,10 +285,7 @@ _SHOWN = 10
 
 
 def add_published(suite: Suite, name: str, registry: Registry) -> Suite:
-    """Return a suite with the figures of its file; `name` is its name or path, as for `find`.
-
-    Raises SuiteError if no such file is next to the suite, or it has errors.
-    """
+    """Return a suite with the figures of its file; `name` is its name or path, as for `find`."""
     if not suite.published_file:
         return suite
     file, figures = registry.all("suite").get(name) or Path(name), suite.published_file

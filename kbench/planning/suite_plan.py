@@ -51,10 +51,7 @@ class SuitePlan:
         self.codes: dict[str, str] = {}
 
     def expand(self, expanded: Mapping[str, Sequence[Ref]]) -> None:
-        """Replace lines that mean many datasets by these, and look all of them up in the cache.
-
-        Raises SuiteError if the cells of the suite have errors.
-        """
+        """Replace lines that mean many datasets by these, and look all of them up in the cache."""
         self.suite = expand_datasets(self.suite, expanded)
         if problems := cell_problems(self.suite, self.registry):
             raise SuiteError(*dict.fromkeys(problems))

@@ -105,10 +105,7 @@ def read_arff(path: Path, source: str) -> Table:
 
 
 def is_sparse_arff(path: Path, source: str) -> bool:
-    """Return whether the rows of an ARFF file are sparse, from its header and its first row.
-
-    Raises DatasetError if the header is not that of an ARFF file.
-    """
+    """Return whether the rows of an ARFF file are sparse, from its header and its first row."""
     with _open(path, source) as lines:
         _header(lines)
         return _is_sparse(next(lines, ""))

@@ -249,8 +249,7 @@ class TableColumns:
             if categories is not None and name not in self.coded:
                 part = _indicators(part, len(categories))
             parts.append(part)
-        encoded: np.ndarray = np.hstack(parts)
-        return encoded
+        return np.asarray(np.hstack(parts))
 
     def converters(self) -> dict[str, Convert]:
         """Return what makes numbers of the values of each column, or numbers of categories."""

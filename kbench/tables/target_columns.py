@@ -42,9 +42,6 @@ def read_target(column: Column, source: str, task: str | None = None) -> Target:
     Without a task, numbers with at least one non-integer are those of a regression task; all other
     values are labels. Classes are numbered in the order of their declared values without those that
     no row has; other strings and numbers are sorted.
-
-    Raises DatasetError if the values are not those of the task, or a row of a regression
-    task has none.
     """
     if task is not None:
         check_choice(task, f"{source}: task", TASK_TYPES, error=DatasetParameterError)

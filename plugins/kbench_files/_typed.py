@@ -288,8 +288,7 @@ def excel_rows(
             written, places, body = layout.names, layout.places, layout.select(cells)
             params, notices = {"header_row": layout.header_row}, layout.notices
             sentence += f", names in row {layout.header_row}"
-    names = [str(name).strip() for name in written]
-    read = check_names(names, places, label, drop)
+    read = check_names([str(name).strip() for name in written], places, label, drop)
     frame = _read_types(read, body)
     infinite = [n for n in read if frame[n].dtype.kind == "f" and np.isinf(frame[n]).any()]
     if infinite:

@@ -23,24 +23,11 @@ _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 @dataclass(frozen=True)
 class Fitted:
-    """A pipeline that was fitted on all rows of a dataset.
+    """A pipeline that was fitted on all rows of a dataset, in canonical form.
 
-    Parameters
-    ----------
-    pipeline : sklearn.pipeline.Pipeline
-        Maps the user's columns to class names, or to numbers in the target's units.
-    table : DataFrame, ndarray or CSR matrix
-        All rows, as input of the pipeline.
-    dataset : Dataset
-        In canonical form.
-    chosen : mapping
-        The parameters chosen by the search on all rows.
-    raw : bool
-        Whether the input of the pipeline is the user's original table.
-    intervals : Intervals, optional
-        Prediction intervals of a regression model.
-    brier : float, optional
-        Brier score of calibrated probabilities, on the rows that calibrated them.
+    `table` has all rows as the input of the pipeline, the user's original table if `raw`. `chosen`
+    has the parameters chosen by the search on all rows. `brier` is the Brier score of calibrated
+    probabilities, on the rows that calibrated them.
     """
 
     pipeline: Any

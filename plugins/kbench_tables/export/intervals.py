@@ -28,23 +28,12 @@ def quantile(errors: np.ndarray, n_rows: int, level: float) -> float:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals around predictions.
+    """Intervals around predictions, from sorted absolute errors of `n_rows` held-out rows.
 
-    Parameters
-    ----------
-    errors : ndarray
-        Sorted absolute errors of held-out rows, in the target's units, in
-        standard deviations of the predictive distribution, or of logarithms.
-    n_rows : int
-        Rows that the errors are of.
-    is_relative : bool
-        Errors are in standard deviations.
-    level, coverage : float
-        The fraction of held-out targets inside intervals of a nominal level.
-    lowest : float
-        The smallest possible target: 0 if no target of the training set is negative.
-    log : (float, float), optional
-        Shift and smearing of the logarithms that the errors are of.
+    The errors are in the target's units, in standard deviations of the predictive distribution if
+    they are relative, or of logarithms, of which `log` has the shift and the smearing. `coverage`
+    is the fraction of held-out targets inside intervals of the nominal `level`, and `lowest` the
+    smallest possible target: 0 if no target of the training set is negative.
     """
 
     errors: np.ndarray

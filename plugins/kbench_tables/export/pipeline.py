@@ -77,8 +77,7 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[is_second.astype(int)])
 
     def _to_names(self, codes: Any) -> np.ndarray:
-        named: np.ndarray = np.asarray(self.names)[np.asarray(codes, dtype=int)]
-        return named
+        return np.asarray(np.asarray(self.names)[np.asarray(codes, dtype=int)])
 
     @available_if(lambda self: self.calibration_ or hasattr(self.estimator_, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -69,8 +69,7 @@ def advise(
         tried = [row for row in complete if row.learner not in baselines] or complete
         least = LEAST_SHARE * max(map(n_train, tried))
         complete = [row for row in complete if row not in tried or n_train(row) >= least]
-    comparison = _Comparison(complete, metric, task, nested, shares)
-    return comparison.advice(baselines, boosted)
+    return _Comparison(complete, metric, task, nested, shares).advice(baselines, boosted)
 
 
 class _Comparison:

@@ -16,10 +16,9 @@ from kbench.registry.registry import build
 from kbench.results.rows import Row
 from kbench.storage.journal import Journal, state_folder
 from kbench.tables.encoder import TableEncoder
-from kbench_tables.export.card import _code, card
 from kbench_tables.export.decode_table import fit_encoder
 from kbench_tables.export.fit import refit, to_labels
-from kbench_tables.export.model_folder import recall_results, write
+from kbench_tables.export.model_folder import _code, card, recall_results, write
 from kbench_tables.export.pipeline import NamedClasses
 from tests.support.command_here import command
 
