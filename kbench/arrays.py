@@ -116,7 +116,9 @@ def take(X: Array, rows: Array) -> Array:
 def take_columns(X: Array, kept: Array) -> Array:
     """Return the columns at which a mask is true."""
     xp = namespace(X)
-    return X[:, kept] if xp is np else xp.take(X, xp.nonzero(kept)[0], axis=1)
+    if xp is np:
+        return X[:, kept]
+    return xp.take(X, xp.nonzero(xp.asarray(kept, device=X.device))[0], axis=1)
 
 
 def on_host(fitted: T) -> T:
@@ -180,50 +182,42 @@ def check_rows(X: MatrixLike, name: str) -> Matrix:
     return rows
 
 
-def row_sums(X: Matrix) -> np.ndarray:
+def row_sums(X: Matrix) -> Array:
     """``sum_j x_j`` of each row."""
     if namespace(X) is not np:
-        sums: np.ndarray = namespace(X).sum(X, axis=1)
-        return sums
+        return namespace(X).sum(X, axis=1)
     return np.asarray(X.sum(axis=1)).ravel()
 
 
-def squared_norms(X: Matrix) -> np.ndarray:
+def squared_norms(X: Matrix) -> Array:
     """``||x||^2`` of each row."""
     if isinstance(X, np.ndarray):
-        return np.asarray(np.einsum("ij,ij->i", X, X))
+        return np.einsum("ij,ij->i", X, X)
     return row_sums(X.multiply(X) if hasattr(X, "tocsr") else X * X)
 
 
-def inverse(values: np.ndarray) -> np.ndarray:
+def inverse(values: Array) -> Array:
     """``1 / v``, and 0 for 0."""
     xp = namespace(values)
-    if xp is np:
-        return np.asarray(np.divide(1.0, values, out=np.zeros_like(values), where=values != 0))
-    inverses: np.ndarray = xp.where(values == 0, 0.0, 1.0 / xp.where(values == 0, 1.0, values))
-    return inverses
+    return xp.where(values == 0, 0.0, 1.0 / xp.where(values == 0, 1.0, values))
 
 
-def inverse_roots(squared: np.ndarray) -> np.ndarray:
+def inverse_roots(squared: Array) -> Array:
     """``1 / sqrt(s)``, and 0 for 0."""
     return inverse(namespace(squared).sqrt(squared))
 
 
-def is_positive(values: np.ndarray) -> np.ndarray:
+def is_positive(values: Array) -> Array:
     """1 for a positive value, else 0."""
-    positive: np.ndarray = namespace(values).astype(values > 0, values.dtype)
-    return positive
+    return namespace(values).astype(values > 0, values.dtype)
 
 
-def exponential(K: np.ndarray) -> np.ndarray:
+def exponential(K: Array) -> Array:
     """``exp(K)``; numpy writes it to `K`."""
-    values: np.ndarray = np.exp(K, out=K) if isinstance(K, np.ndarray) else namespace(K).exp(K)
-    return values
+    return np.exp(K, out=K) if isinstance(K, np.ndarray) else namespace(K).exp(K)
 
 
-def waves(
-    phases: np.ndarray, cosines: np.ndarray, sines: np.ndarray, amplitude: float = 1.0
-) -> None:
+def waves(phases: Array, cosines: Array, sines: Array, amplitude: float = 1.0) -> None:
     """Write cosines and sines of an array of phases to two arrays of its shape.
 
     With t = tan(phase / 2) they are ``2 / (1 + t^2) - 1`` and ``2 t / (1 + t^2)``: numpy has a
@@ -307,13 +301,11 @@ def segment_sums(values: Array, segments: Array, weights: Array, n_segments: int
 
         starts, shape = np.arange(len(weights) + 1), (n_segments, len(weights))
         return csc_matrix((weights, to_numpy(segments), starts), shape) @ values
-    places = xp.arange(n_segments, device=values.device)
-    indicators = like(segments, values, xp.int64)[:, None] == places[None, :]
-    matrix = xp.astype(indicators, weights.dtype) * weights[:, None]
+    matrix = indicators(segments, n_segments, weights) * weights[:, None]
     return matrix.T @ xp.astype(values, weights.dtype)
 
 
-def as_type(X: Any, dtype: np.dtype | type) -> Any:
+def as_type(X: Array, dtype: np.dtype | type) -> Array:
     """Return an array or a sparse matrix in a type of numpy, copied only if it has another one."""
     xp = namespace(X)
     if xp is np:
@@ -321,44 +313,23 @@ def as_type(X: Any, dtype: np.dtype | type) -> Any:
     return xp.astype(X, getattr(xp, np.dtype(dtype).name), copy=False)
 
 
-def columns(A: Any, numbers: np.ndarray) -> Any:
-    """Return columns of a matrix by their numbers."""
-    xp = namespace(A)
-    return A[:, numbers] if xp is np else xp.take(A, xp.asarray(numbers, device=A.device), axis=1)
-
-
-def indicators(codes: np.ndarray, n_codes: int, X: Any) -> Any:
+def indicators(codes: Array, n_codes: int, X: Array) -> Array:
     """1 where a code is the number of the column, else 0, in the namespace and type of `X`.
 
     >>> indicators(np.array([1, 0]), 2, np.zeros(1)).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
     xp = namespace(X)
-    if xp is np:
-        found = np.zeros((len(codes), n_codes), X.dtype)
-        found[np.arange(len(codes)), codes] = 1.0
-        return found
-    given = xp.asarray(codes, dtype=xp.int64, device=X.device)
     numbers = xp.arange(n_codes, dtype=xp.int64, device=X.device)
-    return xp.astype(given[:, None] == numbers[None, :], X.dtype)
+    return xp.astype(like(codes, X, xp.int64)[:, None] == numbers[None, :], X.dtype)
 
 
-def logistic(X: Any) -> Any:
-    """``1 / (1 + exp(-x))``."""
-    xp = namespace(X)
-    if xp is np:
-        from scipy.special import expit
-
-        return expit(X)
-    return xp.exp(-xp.logaddexp(xp.zeros_like(X), -X))
-
-
-def diagonal(A: Any) -> np.ndarray:
+def diagonal(A: Array) -> np.ndarray:
     """Return the diagonal of a matrix, on the host."""
     return to_numpy(namespace(A).linalg.diagonal(A))
 
 
-def cholesky_solver(H: Any, new: np.ndarray) -> Callable[[Any], Any] | None:
+def cholesky_solver(H: Array, new: np.ndarray) -> Callable[[Array], Array] | None:
     """Return a function that solves ``H X = B`` with a `new` diagonal of the symmetric `H`.
 
     Return None if `H` is not numerically positive definite. Of arrays of numpy, which are

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kbench.arrays import columns, indicators, like, namespace, to_numpy
+from kbench.arrays import Array, indicators, like, namespace, take_columns, to_numpy
 from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.targets import Scale
 from kbench.records import TaskType
@@ -98,16 +98,14 @@ class Sums:
         self.n += float(of_y[-1, -1])
 
     @property
-    def mean(self) -> np.ndarray:
+    def mean(self) -> Array:
         """Mean of the rows of Z."""
-        mean: np.ndarray = self.shift + self.z / self.n
-        return mean
+        return self.shift + self.z / self.n
 
     @property
-    def gram(self) -> np.ndarray:
+    def gram(self) -> Array:
         """Sum of (z - mean)(z - mean)'."""
-        gram: np.ndarray = self.zz - self.z[:, None] * (self.z / self.n)[None, :]
-        return gram
+        return self.zz - self.z[:, None] * (self.z / self.n)[None, :]
 
     @property
     def target_mean(self) -> np.ndarray:
@@ -115,10 +113,9 @@ class Sums:
         return np.asarray(self.y / self.n)
 
     @property
-    def moments(self) -> np.ndarray:
+    def moments(self) -> Array:
         """Sum of (z - mean)(y - target_mean)'."""
-        moments: np.ndarray = self.zy - self.z[:, None] * like(self.y / self.n, self.z)[None, :]
-        return moments
+        return self.zy - self.z[:, None] * like(self.target_mean, self.z)[None, :]
 
     def largest_eigenvalue(self) -> float:
         """Return the largest eigenvalue of `gram`."""
@@ -127,22 +124,19 @@ class Sums:
         G = self.gram
         if G.shape[0] == 1:
             return float(G[0, 0])
-        start = np.ones(G.shape[0])
         products = LinearOperator(
-            G.shape, lambda v: to_numpy(G @ like(v.ravel(), G)), dtype=start.dtype
+            G.shape, lambda v: to_numpy(G @ like(v.ravel(), G)), dtype=np.float64
         )
-        return float(
-            eigsh(products, 1, which="LA", v0=start, tol=1e-3, return_eigenvectors=False)[0]
-        )
+        options = {"which": "LA", "v0": np.ones(G.shape[0]), "tol": 1e-3}
+        return float(eigsh(products, 1, return_eigenvectors=False, **options)[0])
 
     def squared_errors(self, W: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return the mean squared errors of the columns of ``Z @ W + b`` for one target."""
         mean = self.target_mean[0]
         variance = self.yy[0, 0] - self.n * mean**2
-        moments, centre = to_numpy(self.moments[:, 0]), to_numpy(self.mean)
         products = to_numpy(self.gram @ like(W, self.zz))
-        explained = 2 * moments @ W - np.einsum("ij,ij->j", W, products)
-        bias: np.ndarray = mean - centre @ W - b
+        explained = 2 * to_numpy(self.moments[:, 0]) @ W - np.einsum("ij,ij->j", W, products)
+        bias = mean - to_numpy(self.mean) @ W - b
         return np.asarray(np.maximum(0.0, (variance - explained) / self.n) + bias**2)
 
 
@@ -157,25 +151,22 @@ class Targets:
         self.n_rows = len(y)
         self.scale = Scale.fit(y, task, weight)
         self.classes: np.ndarray | None = None
-        self.codes: np.ndarray
-        if task == "regression":
-            self.codes = self.scale.standardise(y)
-            self.n_columns = 1
-        else:
+        self.codes, self.n_columns = self.scale.standardise(y), 1
+        if task == "classification":
             self.classes, self.codes = np.unique(y, return_inverse=True)
             self.n_columns = len(self.classes)
 
     def block(self, rows: np.ndarray) -> np.ndarray:
         """Return the targets of some rows, shape (n, n_columns)."""
-        values: np.ndarray = self.codes[rows]
         if self.classes is None:
-            return values[:, None]
-        return np.asarray(indicators(values, self.n_columns, np.empty(0)))
+            return self.codes[rows, None]
+        return np.asarray(indicators(self.codes[rows], self.n_columns, np.empty(0)))
 
     def select_present(self, sums: Sums, rows: np.ndarray) -> Sums:
         """Return sums over `rows` with the columns of the classes that these rows have."""
         if self.classes is None:
             return sums
-        present = np.flatnonzero(np.bincount(self.codes[rows], minlength=self.n_columns) > 0)
-        y, zy, yy = sums.y[present], columns(sums.zy, present), sums.yy[np.ix_(present, present)]
+        present = np.bincount(self.codes[rows], minlength=self.n_columns) > 0
+        y, yy = sums.y[present], sums.yy[np.ix_(present, present)]
+        zy = take_columns(sums.zy, present)
         return replace(sums, y=y, zy=zy, yy=yy, classes=self.classes[present])

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kbench.arrays import (
+    Array,
     Matrix,
     MatrixLike,
     check_rows,
@@ -173,9 +174,7 @@ class Kernel:
         rows, Y = (to_numpy(check_rows(each, name)) for each, name in ((X, "X"), (Y, "Y")))
         coef = np.asarray(to_numpy(coef), dtype=np.float64)
         check_coefficients(coef.shape, Y.shape[0])
-        gradients = np.asarray(
-            self._gradient(rows, Y, np.atleast_2d(coef))  # type: ignore[attr-defined]
-        )
+        gradients = self._gradient(rows, Y, np.atleast_2d(coef))  # type: ignore[attr-defined]
         gradients = gradients[0] if coef.ndim == 1 else gradients
         return gradients if namespace(X) is np else like(gradients, X)
 
@@ -224,11 +223,10 @@ class Kernel:
 class UnitDiagonal(Kernel):
     """Base of kernels with ``k(x, x) = 1``."""
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """Ones."""
         X = check_rows(X, "X")
-        ones: np.ndarray = full((X.shape[0],), 1.0, X)
-        return ones
+        return full((X.shape[0],), 1.0, X)
 
 
 @dataclass(frozen=True)
@@ -339,8 +337,7 @@ class Scaled(Wrapper):
         self._set(weight=float(self.weight))
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
-        K = self.kernel(X, Y)
-        return K * self.weight
+        return self.kernel(X, Y) * self.weight
 
     @property
     def is_differentiable(self) -> bool:

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 
 from kbench.arrays import (
+    Array,
     Matrix,
     MatrixLike,
     check_rows,
@@ -156,8 +157,7 @@ class Gaussian(_WithBandwidth):
     """
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
-        K = _minus_distances(X, Y, float(np.sqrt(2)) * self._scale(), squared=True)
-        return exponential(K)
+        return exponential(_minus_distances(X, Y, float(np.sqrt(2)) * self._scale(), squared=True))
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         K = self._gram(X, Y) / -(self._scale() ** 2)
@@ -193,8 +193,7 @@ class LaplaceBalcan(_WithBandwidth):
         return float(np.sqrt(self.bandwidth_factor)) * self._number()
 
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
-        K = _minus_distances(X, Y, 2 * self._scale() ** 2)
-        return exponential(K)
+        return exponential(_minus_distances(X, Y, 2 * self._scale() ** 2))
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         R = _distances(X, Y)
@@ -312,7 +311,7 @@ def _minus_distances(
     return np.asarray(np.negative(D, out=D))
 
 
-def _minus_distances_there(X: Matrix, Y: Matrix, unit: float, squared: bool) -> np.ndarray:
+def _minus_distances_there(X: Array, Y: Array, unit: float, squared: bool) -> Array:
     """Return `_minus_distances` of arrays of another namespace, computed in float64."""
     xp, dtype, is_same = namespace(X), X.dtype, X is Y
     X, Y = (xp.astype(each, xp.float64, copy=False) for each in (X, Y))
@@ -320,7 +319,7 @@ def _minus_distances_there(X: Matrix, Y: Matrix, unit: float, squared: bool) -> 
     some = xp.sort(take(Y, slice(None, None, Y.shape[0] // 32 + 1)), axis=0)
     shift = some[some.shape[0] // 2, :]
     X, Y = (X - shift) / unit, (Y - shift) / unit
-    D: np.ndarray = X @ (-2.0 * Y).T
+    D = X @ (-2.0 * Y).T
     D += squared_norms(X)[:, None]
     D += squared_norms(Y)
     D = xp.clip(D, min=0)
@@ -329,17 +328,14 @@ def _minus_distances_there(X: Matrix, Y: Matrix, unit: float, squared: bool) -> 
     if not squared:
         rounding = 8 * float(np.finfo(float).eps) * xp.max(D)
         D = xp.sqrt(xp.where(rounding > D, 0.0, D))
-    minus: np.ndarray = xp.astype(-D, dtype, copy=False)
-    return minus
+    return xp.astype(-D, dtype, copy=False)
 
 
-def _manhattan(X: Matrix, Y: Matrix) -> np.ndarray:
+def _manhattan(X: Array, Y: Array) -> Array:
     """Return L1 distances of arrays of another namespace than numpy."""
     xp = namespace(X)
-    D: np.ndarray
     if hasattr(xp, "cdist"):
-        D = xp.cdist(X, Y, p=1.0)
-        return D
+        return xp.cdist(X, Y, p=1.0)
     D = full((X.shape[0], Y.shape[0]), 0.0, X)
     for j in range(X.shape[1]):
         D += xp.abs(X[:, j][:, None] - Y[:, j])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kbench.arrays import (
+    Array,
     Matrix,
     MatrixLike,
     check_rows,
@@ -19,11 +20,10 @@ from kbench.kernels.base import Kernel
 from kbench.parameters import check_integer, check_number
 
 
-def inner_products(X: Matrix, Y: Matrix | None) -> np.ndarray:
+def inner_products(X: Array, Y: Array | None) -> Array:
     """``x . z`` of all pairs of rows."""
     if namespace(X) is not np:
-        K: np.ndarray = X @ (X if Y is None else Y).T
-        return K
+        return X @ (X if Y is None else Y).T
     from sklearn.metrics.pairwise import linear_kernel
 
     return np.asarray(linear_kernel(X, Y))
@@ -82,17 +82,15 @@ class Polynomial(Kernel):
     def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
         return self._power(inner_products(X, Y))
 
-    def _power(self, K: np.ndarray) -> np.ndarray:
-        xp = namespace(K)
+    def _power(self, K: Array) -> Array:
         K += self.offset
-        base: np.ndarray = xp.asarray(K, copy=True) if self.degree > 2 else K
+        if self.degree > 8:
+            return K**self.degree
+        base = namespace(K).asarray(K, copy=True) if self.degree > 2 else K
         # products are many times faster than pow for the degrees in use
-        if self.degree <= 8:
-            for _ in range(self.degree - 1):
-                K *= base
-            return K
-        power: np.ndarray = K**self.degree
-        return power
+        for _ in range(self.degree - 1):
+            K *= base
+        return K
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         K = self.degree * (X @ Y.T + self.offset) ** (self.degree - 1)

@@ -195,8 +195,7 @@ class Fitted:
 
 def image(X: np.ndarray, rows: np.ndarray, transform: np.ndarray) -> np.ndarray:
     """Transform some rows, in the namespace of `X`; the transform is an array of numpy."""
-    transformed: np.ndarray = take(X, rows) @ like(transform, X)
-    return transformed
+    return take(X, rows) @ like(transform, X)
 
 
 def fits(

@@ -116,8 +116,7 @@ class Path:
 
     def coef(self, penalty: int) -> np.ndarray:
         """Coefficients of the features, (n_outputs, n_features), with a penalty."""
-        coef: np.ndarray = (self.basis @ self.weights[penalty, ...]).T
-        return coef
+        return (self.basis @ self.weights[penalty, ...]).T
 
     def losses(self, Z, targets: np.ndarray) -> np.ndarray:
         """Squared errors of rows, means over the outputs, (n_penalties, n_rows)."""
@@ -189,16 +188,11 @@ def _shrunk(values: np.ndarray, moments: np.ndarray, n_rows: int) -> np.ndarray:
     """Divide moments by eigenvalues plus each penalty: (n_penalties, n_directions, n_outputs)."""
     xp = namespace(values)
     penalties = PENALTIES * (float(xp.sum(values)) / n_rows or 1.0)
-    shrunk: np.ndarray = xp.stack(
-        [moments / (values + float(penalty))[:, None] for penalty in penalties]
-    )
-    return shrunk
+    return xp.stack([moments / (values + float(penalty))[:, None] for penalty in penalties])
 
 
 def _eigh(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Eigenvalues, ascending, and eigenvectors; numpy's matrix is overwritten."""
     if (xp := namespace(gram)) is not np:
-        values, vectors = xp.linalg.eigh(gram)
-        return values, vectors
-    values, vectors = eigh(gram, overwrite_a=True, check_finite=False)
-    return values, vectors
+        return xp.linalg.eigh(gram)
+    return eigh(gram, overwrite_a=True, check_finite=False)

@@ -16,19 +16,20 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.special import expit
 
 from kbench.arrays import (
+    Array,
     as_type,
     cholesky_solver,
     diagonal,
     indicators,
     like,
-    logistic,
     namespace,
+    take,
     to_numpy,
 )
 from kbench_learners._design import Design
@@ -53,6 +54,9 @@ class Loss(Protocol):
 
     def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the second derivatives by each score alone, shape (n_rows, k)."""
+
+    stacked: ClassVar[Any]
+    """Class of several such losses together."""
 
 
 class Problem:
@@ -215,12 +219,56 @@ class Problem:
         return q
 
 
+class Stacked:
+    """Losses of several problems, computed together in the namespace of `X`.
+
+    `of` gets scores, shape (n_rows, n_columns), and indicators of the classes of the rows, and
+    returns the sum of each problem and derivatives; `curvature` second derivatives.
+    """
+
+    def __init__(self, losses: Sequence[Loss], X: Array) -> None:
+        shape = np.shape(getattr(losses[0], "coding", losses[0].C))
+        self._costs = like(np.column_stack([np.broadcast_to(each.C, shape) for each in losses]), X)
+
+
+class BinaryStacked(Stacked):
+    """Losses of the margins of two sides, of which each class has a sign in each problem."""
+
+    def __init__(self, losses: Sequence[Loss], X: Array) -> None:
+        super().__init__(losses, X)
+        self._signs = like(np.column_stack([each.coding for each in losses]), X)
+
+
+class _StackedLogistic(BinaryStacked):
+    def of(self, scores: Array, members: Array) -> tuple[Array, Array]:
+        signs, costs = members @ self._signs, members @ self._costs
+        margins = signs * scores
+        values = namespace(scores).sum(costs * _log_exp(-margins), axis=0)
+        return values, -costs * signs * _share(-margins)
+
+    def curvature(self, scores: Array, members: Array) -> Array:
+        shares = _share(scores)
+        return (members @ self._costs) * shares * (1.0 - shares)
+
+
+def _log_exp(X: Array) -> Array:
+    """``log(1 + exp(x))``."""
+    xp = namespace(X)
+    return xp.logaddexp(xp.zeros_like(X), X)
+
+
+def _share(X: Array) -> Array:
+    """``1 / (1 + exp(-x))``."""
+    return namespace(X).exp(-_log_exp(-X))
+
+
 @dataclass(frozen=True)
 class Logistic:
     """The loss ``C log(1 + exp(-s f))``; each class has its `C`."""
 
     C: np.ndarray
     coding: np.ndarray
+    stacked: ClassVar = _StackedLogistic
 
     def of(self, scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray]:
         signs = self.coding[codes]
@@ -233,51 +281,6 @@ class Logistic:
         shares = expit(scores)
         return self.C[codes][:, None] * shares * (1.0 - shares)
 
-    @staticmethod
-    def stack(losses: Sequence[Logistic], X: Any) -> Any:
-        """Return the losses together, in the namespace of `X`."""
-        return _StackedLogistic(losses, X)
-
-
-class Stacked:
-    """Losses of several problems, computed together in the namespace of `X`.
-
-    `of` gets scores, shape (n_rows, n_columns), and indicators of the classes of the rows, and
-    returns the sum of each problem and derivatives; `curvature` second derivatives.
-    """
-
-    def __init__(self, losses: Sequence[Any], X: Any) -> None:
-        self._costs = self._put([np.broadcast_to(loss.C, self._shape(loss)) for loss in losses], X)
-
-    @staticmethod
-    def _shape(loss: Any) -> tuple[int, ...]:
-        return np.shape(getattr(loss, "coding", loss.C))
-
-    @staticmethod
-    def _put(columns: Sequence[np.ndarray], X: Any) -> Any:
-        return like(np.column_stack(columns), X)
-
-
-class BinaryStacked(Stacked):
-    """Losses of the margins of two sides. Each class has a sign in each problem."""
-
-    def __init__(self, losses: Sequence[Any], X: Any) -> None:
-        super().__init__(losses, X)
-        self._signs = self._put([loss.coding for loss in losses], X)
-
-
-class _StackedLogistic(BinaryStacked):
-    def of(self, scores: Any, members: Any) -> tuple[Any, Any]:
-        xp = namespace(scores)
-        signs, costs = members @ self._signs, members @ self._costs
-        margins = signs * scores
-        values = costs * xp.logaddexp(xp.zeros_like(margins), -margins)
-        return xp.sum(values, axis=0), -costs * signs * logistic(-margins)
-
-    def curvature(self, scores: Any, members: Any) -> Any:
-        shares = logistic(scores)
-        return (members @ self._costs) * shares * (1.0 - shares)
-
 
 def relative_gap(tol: float, objective: float, g: np.ndarray) -> float:
     """Return the duality gap over `tol` times the objective, if all coefficients are penalised."""
@@ -289,13 +292,19 @@ class Descent:
 
     The rows have a last column `bias`, which is not given; without it `bias` is 0.
     `sample` has ``Z`` and ``codes`` of some rows. At most `max_bytes` of Hessians are kept,
-    but one at least: other problems wait until some are done.
+    but one at least: other problems wait until some are done. `estimators` returns what was
+    fitted.
     """
 
     def __init__(
-        self, problems: list[Problem], bias: float, sample: Any, max_bytes: int = 2**28
+        self,
+        problems: list[Problem],
+        bias: float,
+        sample: Any,
+        estimators: Callable[[], list[Any]],
+        max_bytes: int = 2**28,
     ) -> None:
-        self.problems = problems
+        self.problems, self.estimators = problems, estimators
         self._bias, self._sample, self._max_bytes = bias, sample, max_bytes
         self._begin_pass()
 
@@ -332,27 +341,36 @@ class Descent:
         if not self._running:
             return
         self._W = np.hstack([problem.w for problem in self._running])
-        self._losses = np.zeros(len(self._running))
-        self._adjoint = np.zeros_like(self._W)
+        self._losses = self._put(np.zeros(len(self._running)))
+        self._adjoint = self._put(np.zeros_like(self._W))
         self._hessians = [
             self._zeros(problem) if problem.needs_hessian else [] for problem in self._running
         ]
 
-    def _zeros(self, problem: Problem) -> list[np.ndarray]:
-        size, n = problem.w.shape
-        return [np.zeros((size, size)) for _ in range(n)]
+    def _put(self, values: np.ndarray) -> Array:
+        """Return an array where the blocks are."""
+        return values
 
-    def _sampled_hessians(self, problem: Problem) -> list[np.ndarray]:
+    def _zeros(self, problem: Problem) -> list[Array]:
+        size, n = problem.w.shape
+        return [self._put(np.zeros((size, size))) for _ in range(n)]
+
+    def _sampled_hessians(self, problem: Problem) -> list[Array]:
         """Return the Hessians of a problem's loss, from the sample."""
-        hessians = self._zeros(problem)
-        for start in range(0, len(self._sample.codes), _SAMPLE_ROWS):
-            part = slice(start, start + _SAMPLE_ROWS)
-            Z, codes = self._sample.Z[part], self._sample.codes[part]
-            scores = Z @ problem.w[:-1] + self._bias * problem.w[-1]
-            weights = problem.scale * problem.loss.curvature(scores, codes)
-            for H, each in zip(hessians, weights.T, strict=True):
-                self._add_gram(H, Z, each)
+        hessians, curvature = self._zeros(problem), self._curvature(problem)
+        n = len(self._sample.codes)
+        for start in range(0, n, _SAMPLE_ROWS):
+            part = slice(start, min(n, start + _SAMPLE_ROWS))
+            Z = take(self._sample.Z, part)
+            weights = problem.scale * curvature(Z, self._sample.codes[part])
+            for number, H in enumerate(hessians):
+                self._add_gram(H, Z, weights[:, number])
         return hessians
+
+    def _curvature(self, problem: Problem) -> Callable[[Array, np.ndarray], Array]:
+        """Return the second derivatives of a loss as a function of rows and their codes."""
+        w, constant = problem.w[:-1], self._bias * problem.w[-1]
+        return lambda Z, codes: problem.loss.curvature(Z @ w + constant, codes)
 
     def add(self, Z: np.ndarray, codes: np.ndarray) -> None:
         """Add a block of rows to the sums of a pass, which are in float64."""
@@ -372,7 +390,7 @@ class Descent:
         self._adjoint[:-1] += Z.T @ derivatives.astype(Z.dtype, copy=False)
         self._adjoint[-1] += self._bias * derivatives.sum(axis=0)
 
-    def _add_gram(self, H: np.ndarray, Z: Any, weights: np.ndarray) -> None:
+    def _add_gram(self, H: np.ndarray, Z: Array, weights: np.ndarray) -> None:
         rows = np.flatnonzero(weights)
         if hasattr(Z, "indptr"):
             scaled = Z[rows].multiply(weights[rows, None]).tocsr()
@@ -387,11 +405,11 @@ class Descent:
 
     def step(self) -> None:
         """End a pass: every problem takes a step."""
-        first = 0
-        sums = zip(self._running, self._losses, self._hessians, strict=True)
+        first, adjoint = 0, to_numpy(self._adjoint)
+        sums = zip(self._running, to_numpy(self._losses), self._hessians, strict=True)
         for problem, loss, hessians in sums:
             last = first + problem.w.shape[1]
-            problem.advance(float(loss), self._adjoint[:, first:last], hessians)
+            problem.advance(float(loss), adjoint[:, first:last], hessians)
             first = last
         self._begin_pass()
 
@@ -403,41 +421,33 @@ class DeviceDescent(Descent):
     a GPU, however few numbers it computes.
     """
 
-    def __init__(self, problems: list[Problem], bias: float, sample: Any) -> None:
+    def __init__(
+        self, problems: list[Problem], bias: float, sample: Any, estimators: Callable[[], list[Any]]
+    ) -> None:
         self._n_classes, self._like = len(sample.classes), sample.Z[:1, ...]
-        super().__init__(problems, bias, sample, _DEVICE_BYTES)
+        super().__init__(problems, bias, sample, estimators, max_bytes=_DEVICE_BYTES)
 
     def _begin_pass(self) -> None:
         super()._begin_pass()
         if self._running:
-            self._losses, self._adjoint = (
-                like(sums, self._like) for sums in (self._losses, self._adjoint)
-            )
             self._on_device = self._stack(self._running)
 
-    def _stack(self, problems: list[Problem]) -> tuple[Any, Any, Any]:
+    def _put(self, values: np.ndarray) -> Array:
+        return like(values, self._like)
+
+    def _stack(self, problems: list[Problem]) -> tuple[Stacked, Array, Array]:
         """Return the loss of problems together, their columns and values of the constant."""
         W = np.hstack([problem.w for problem in problems])
-        loss = problems[0].loss.stack([problem.loss for problem in problems], self._like)
-        return loss, like(W[:-1], self._like), like(self._bias * W[-1], self._like)
+        loss = problems[0].loss.stacked([problem.loss for problem in problems], self._like)
+        return loss, self._put(W[:-1]), self._put(self._bias * W[-1])
 
-    def _zeros(self, problem: Problem) -> list[Any]:
-        return [like(H, self._like) for H in super()._zeros(problem)]
-
-    def _sampled_hessians(self, problem: Problem) -> list[Any]:
-        hessians = self._zeros(problem)
+    def _curvature(self, problem: Problem) -> Callable[[Array, np.ndarray], Array]:
         loss, W, constants = self._stack([problem])
-        n = len(self._sample.codes)
-        for start in range(0, n, _SAMPLE_ROWS):
-            part = slice(start, min(n, start + _SAMPLE_ROWS))
-            Z = self._sample.Z[part, ...]
-            members = indicators(self._sample.codes[part], self._n_classes, Z)
-            weights = problem.scale * loss.curvature(Z @ W + constants, members)
-            for number, H in enumerate(hessians):
-                self._add_gram(H, Z, weights[:, number])
-        return hessians
+        return lambda Z, codes: loss.curvature(
+            Z @ W + constants, indicators(codes, self._n_classes, Z)
+        )
 
-    def add(self, Z: Any, codes: np.ndarray) -> None:
+    def add(self, Z: Array, codes: np.ndarray) -> None:
         """Add a block of rows to the sums of a pass, which are in float64."""
         xp = namespace(Z)
         loss, W, constants = self._on_device
@@ -454,7 +464,7 @@ class DeviceDescent(Descent):
                     self._add_gram(H, Z, curvature[:, number])
                 first += problem.w.shape[1]
 
-    def _add_gram(self, H: Any, Z: Any, weights: Any) -> None:
+    def _add_gram(self, H: Array, Z: Array, weights: Array) -> None:
         xp = namespace(Z)
         (rows,) = xp.nonzero(weights)
         Z, weights = xp.take(Z, rows, axis=0), xp.take(weights, rows, axis=0)
@@ -463,11 +473,6 @@ class DeviceDescent(Descent):
         H[:-1, -1] += self._bias * as_type(Z.T @ like(weights, Z), np.float64)
         H[-1, :-1] = H[:-1, -1]
         H[-1, -1] += self._bias**2 * xp.sum(weights)
-
-    def step(self) -> None:
-        """End a pass: every problem takes a step."""
-        self._losses, self._adjoint = to_numpy(self._losses), to_numpy(self._adjoint)
-        super().step()
 
 
 def make_solver(hessians: Iterable[np.ndarray], penalty: np.ndarray) -> Solve:
@@ -487,7 +492,7 @@ def make_solver(hessians: Iterable[np.ndarray], penalty: np.ndarray) -> Solve:
     return solve
 
 
-def _solver(H: Any, penalty: np.ndarray) -> Solve:
+def _solver(H: Array, penalty: np.ndarray) -> Solve:
     """Return what solves with a Hessian or its diagonal, and a penalty, for one column.
 
     Sums of float32 may be indefinite without a larger diagonal.

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import choice, integer, number
-from kbench_learners._block_fits import SquaredHingeFit
+from kbench_learners._block_fits import fit_squared_hinge
 from kbench_learners._design import Design, dense_where_quicker
 from kbench_learners._estimator import (
     SCHEMES,
@@ -136,7 +136,7 @@ class LinearSVM(LinearClassifier, PathClassifier):
 
         `sample` is a sample of the rows, as it is described for `kbench.Learner`.
         """
-        return SquaredHingeFit(self, sample, values)
+        return fit_squared_hinge(self, sample, values)
 
     def _fit_together(self, X, codes, estimators) -> None:
         if self.balanced and self.loss != "squared_hinge":

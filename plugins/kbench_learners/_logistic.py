@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit, softmax
 from sklearn.utils.metaestimators import available_if
 
 from kbench.parameters import choice, integer, number
-from kbench_learners._block_fits import LogisticFit, logistic_problems, set_solution
+from kbench_learners._block_fits import fit_logistic, logistic_problems, set_solution
 from kbench_learners._design import Design, dense_where_quicker
 from kbench_learners._estimator import LinearClassifier, PathClassifier, class_shares
 
@@ -96,7 +96,7 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
         object
             The fit, which takes blocks of rows.
         """
-        return LogisticFit(self, sample, values)
+        return fit_logistic(self, sample, values)
 
     def _fit_together(self, X, codes, estimators) -> None:
         n_classes, bias = len(self.classes_), float(self.fit_intercept)
