@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from kbench.arrays import as_type
-from kbench.evaluation.embedding import Data, Embedding, Fitting, has_converged
+from kbench.evaluation.embedding import Data, Fitting, has_converged
 from kbench.evaluation.gram_sums import Targets
 from kbench.evaluation.lazy_rows import Matrix, is_sparse
-from kbench.evaluation.passes import path_value
+from kbench.evaluation.passes import Passes, path_value
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.splits import derive_seed
-from kbench.evaluation.timing import Stopwatch
 
 SAMPLE_BYTES = 2**28
 """Size in float64 of the sample of embedded rows from which fits begin."""
@@ -42,22 +41,8 @@ class Sample:
     """Number of its rows in each class."""
 
 
-@dataclass
-class BlockFits:
+class BlockFits(Passes):
     """Fits of one path on training sets that are made of parts of the rows."""
-
-    shared: Embedding
-    """The embedding that the learners are fitted on."""
-
-    n_embedded: int = 0
-    """Rows that were embedded."""
-
-    notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Set the clocks of the embedding and of the fits."""
-        wait = self.shared.device.synchronise
-        self.transform, self.solving = Stopwatch(wait), Stopwatch(wait)
 
     def fit(
         self, fitting: Fitting, candidates: Sequence[Candidate], parts: Sequence[np.ndarray]
@@ -70,10 +55,8 @@ class BlockFits:
         fits = self._fit(fitting, candidates, parts)
         converged = all(flag for fitted in fits for _, flag in fitted)
         if not converged and self.shared.dtype == np.float32:
-            self.notes.append(
-                "float64 instead of float32: a fit over blocks in float32 did not converge"
-            )
-            self.shared, _ = Embedding.fit_rows(fitting, candidates[0], device=self.shared.device)
+            reason = "a fit over blocks in float32 did not converge"
+            self.use_float64(fitting, candidates[0], reason)
             fits = self._fit(fitting, candidates, parts)
         return fits
 

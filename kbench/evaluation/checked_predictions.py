@@ -76,10 +76,9 @@ class Predictions:
         return cls(*(of(field.name) for field in fields(cls)))
 
     def validate(self, task: TaskType, classes: np.ndarray, n_test: int, name: str) -> Predictions:
-        """Return the predictions in the types of `scores`, or raise PluginError.
+        """Return the predictions of the learner `name` in the types of `scores`.
 
-        PluginError is raised with the learner, `name` it returned and what is
-        expected; see `validate_labels` and the functions after it. `classes` are the
+        Raises PluginError as `validate_labels` and the functions after it do. `classes` are the
         labels of the training set.
         """
         if task == "regression":
@@ -159,24 +158,8 @@ SUM_TOLERANCE = {"float64": 1e-6, "float32": 1e-3}
 
 
 def check_embedding(Z: Matrix, n_rows: int, name: str) -> None:
-    """Reject an embedding that is not one row of finite real numbers per input.
+    """Raise PluginError unless an embedding by a map has a row of finite numbers per input.
 
-    Parameters
-    ----------
-    Z : ndarray or sparse matrix
-        What a map's ``transform`` returned.
-    n_rows : int
-        Rows of its input.
-    name : str
-        Name of the map for the message, such as ``"feature map 'rff'"``.
-
-    Raises
-    ------
-    PluginError
-        With the map, what it returned and what is expected.
-
-    Examples
-    --------
     >>> check_embedding(np.zeros((3, 2)), 4, "feature map 'rff'")
     Traceback (most recent call last):
     kbench.errors.PluginError: feature map 'rff' returned an array of shape (3, 2) and dtype
@@ -201,24 +184,9 @@ def check_embedding(Z: Matrix, n_rows: int, name: str) -> None:
 def validate_labels(
     predicted: ArrayLike, classes: np.ndarray, n_rows: int, name: str
 ) -> np.ndarray:
-    """Return predicted labels as an array; reject anything that is not one label per row.
+    """Return labels that the learner `name` predicted, as an array.
 
-    Parameters
-    ----------
-    predicted : array-like
-        What ``predict`` returned.
-    classes : ndarray, shape (n_classes,)
-        The labels that there are.
-    n_rows : int
-        Rows of its input.
-    name : str
-        Name of the learner for the message.
-
-    Raises
-    ------
-    PluginError
-        The shape is not (n_rows,), the type is not that of the classes, or a
-        label is not among them.
+    Raises PluginError unless there is one label per row, of the type of the classes and among them.
     """
     expected = f"from predict; expected {n_rows:,} labels in an array of shape ({n_rows},)"
     labels = np.asarray(predicted)
@@ -239,24 +207,10 @@ def validate_labels(
 
 
 def validate_numbers(predicted: ArrayLike, n_rows: int, name: str) -> np.ndarray:
-    """Return predicted numbers in float64; reject anything that is not one per row.
+    """Return numbers that a regressor predicted, in float64; `name` says where they come from.
 
-    Parameters
-    ----------
-    predicted : array-like
-        What a regressor's ``predict`` returned.
-    n_rows : int
-        Rows of its input.
-    name : str
-        Where the numbers come from, for the message.
+    Raises PluginError unless there is one finite real number per row.
 
-    Raises
-    ------
-    PluginError
-        The shape is not (n_rows,), or a value is not a finite real number.
-
-    Examples
-    --------
     >>> validate_numbers(np.zeros((3, 1)), 3, "predict of learner 'ridge'")
     Traceback (most recent call last):
     kbench.errors.PluginError: predict of learner 'ridge' returned an array of shape (3, 1) and

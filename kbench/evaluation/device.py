@@ -5,10 +5,11 @@ from __future__ import annotations
 import importlib
 import os
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
+from kbench.arrays import Array
 from kbench.errors import SuiteError
 from kbench.messages import format_memory
 from kbench.registry.installed import how_to_get
@@ -20,9 +21,6 @@ ADDRESS_MIB = 2.0**40
 
 T = TypeVar("T")
 
-HOST_FITS_BYTES, DEVICE_FITS_BYTES = 2**28, 2**30
-"""Memory of the fits that share their passes over blocks; one fit may have more."""
-
 
 class Device:
     """The host: arrays are those of numpy.
@@ -33,7 +31,8 @@ class Device:
 
     name = "cpu"
     is_host = True
-    fits_bytes = HOST_FITS_BYTES
+    fits_bytes = 2**28
+    """Memory of the fits that share their passes over blocks; one fit may have more."""
 
     n_slots: int | None = None
     """Tasks that may compute on it at a time: one on each GPU; None for no limit."""
@@ -52,7 +51,7 @@ class Device:
     def begin(self) -> None:
         """Prepare for a task: the peak memory is measured from here."""
 
-    def put(self, X: Any, dtype: np.dtype) -> Any:
+    def put(self, X: Array, dtype: np.dtype) -> Array:
         """Return preprocessed rows on the device in a type.
 
         On the host they become float32 if that is asked for; others keep their type.
@@ -84,7 +83,7 @@ class TorchDevice(Device):
     """The CPU ("torch-cpu") or a GPU ("cuda"), with arrays of torch."""
 
     is_host = False
-    fits_bytes = DEVICE_FITS_BYTES
+    fits_bytes = 2**30
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -124,7 +123,7 @@ class TorchDevice(Device):
         if self._device == "cuda":
             self._torch.cuda.reset_peak_memory_stats()
 
-    def put(self, X: Any, dtype: np.dtype) -> Any:
+    def put(self, X: Array, dtype: np.dtype) -> Array:
         """Return preprocessed rows on the device in a type."""
         rows = np.require(X, dtype, ["C", "W"])
         return self._torch.from_numpy(rows).to(self._device)

@@ -204,56 +204,39 @@ class Embedding:
         `run` runs the fit of any other map.
         """
         data, steps = fitting.data, fitting.steps(candidate)
-        supervised = fitting.feature_map.supervised
+        supervised, label = fitting.feature_map.supervised, fitting.feature_map.label
         targets = data.scale_targets()[1]
         parts = [take(X) for X in (data.X, data.unlabeled) if X is not None]
+        X: Matrix | None = None
+        inputs: Matrix | LazyRows
+        of_blocks, sizes = DOUBLE, (0, 0)
         if fitting.shares_map:
             if supervised:
-                raise PluginError(explain_shared_targets(fitting.feature_map.label))
+                raise PluginError(explain_shared_targets(label))
             samples = [_sample(X, derive_seed(fitting.seed, "sample")) for X in parts]
             steps.fit_blocks(parts, samples)
-            inputs = preprocess(steps, samples[-1], dtype=np.dtype(dtype))
-            embedding = cls._fit(
-                fitting, candidate, steps, (inputs, targets), time_step, device, dtype
-            )
-            sizes = {"n_fitted": inputs.shape[0], "n_rows": parts[-1].shape[0]}
-            return replace(embedding, dtype=np.dtype(dtype), **sizes), None
-        if data.pairwise or not needs_blocks(data.X):
-            X, unlabeled = whole(data.X), whole(data.unlabeled)
-            X = steps.fit_transform(X, data.y, unlabeled)
+            run, of_blocks = time_step, np.dtype(dtype)
+            inputs = preprocess(steps, samples[-1], dtype=of_blocks)
+            sizes = inputs.shape[0], parts[-1].shape[0]
+        elif data.pairwise or not needs_blocks(data.X):
+            unlabeled = whole(data.unlabeled)
+            X = steps.fit_transform(whole(data.X), data.y, unlabeled)
             inputs = X if supervised or unlabeled is None else steps.transform(unlabeled)
-            return cls._fit(fitting, candidate, steps, (inputs, targets), run, device), X
-        steps.fit_blocks(parts, parts, data.y)
-        rows = parts[0 if supervised else -1]
-        map_ = fitting.build_map(candidate)
-        lazy = LazyRows(steps, rows, rows is parts[0], map_)
-        is_lazy = getattr(map_, "takes_lazy_rows", False) and not supervised
-        inputs = lazy if is_lazy else lazy[:]
-        return cls._fit(fitting, candidate, steps, (inputs, targets), run, device), None
-
-    @classmethod
-    def _fit(
-        cls,
-        fitting: Fitting,
-        candidate: Candidate,
-        steps: Preprocessing,
-        data: tuple[Matrix | LazyRows, np.ndarray],
-        run: Run,
-        device: Device,
-        dtype: str = "float64",
-    ) -> Embedding:
-        """Fit a map on preprocessed inputs, and their targets where it uses them."""
-        inputs, clock = data[0], Stopwatch(device.synchronise)
+        else:
+            steps.fit_blocks(parts, parts, data.y)
+            rows = parts[0 if supervised else -1]
+            map_ = fitting.build_map(candidate)
+            lazy = LazyRows(steps, rows, rows is parts[0], map_)
+            is_lazy = getattr(map_, "takes_lazy_rows", False) and not supervised
+            inputs = lazy if is_lazy else lazy[:]
+        clock = Stopwatch(device.synchronise)
         if not isinstance(inputs, LazyRows):
             with clock:
-                inputs = device.put(inputs, np.dtype(dtype))
-        given = (inputs, data[1]) if fitting.feature_map.supervised else (inputs,)
+                inputs = device.put(inputs, of_blocks)
+        given = (inputs, targets) if supervised else (inputs,)
         with warnings.catch_warnings(record=True, action="always") as caught, device.dispatch():
-            map_: Timed[FittedMap] = run(
-                lambda: device.wait(fitting.build_map(candidate).fit(*given))
-            )
-        label = fitting.feature_map.label
-        return cls(steps, map_, label, caught, device=device, transfer_s=clock.wall)
+            fit = run(lambda: device.wait(fitting.build_map(candidate).fit(*given)))
+        return cls(steps, fit, label, caught, of_blocks, *sizes, device, clock.wall), X
 
     @property
     def map_(self) -> FittedMap:

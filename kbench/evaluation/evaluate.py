@@ -98,8 +98,11 @@ def run_split(
     fitted = fit(fitting, best, time_step, passed, other)
     tested = fitted.test(X_test)
     split = _Split(inputs, fitting, X_test, searched, fitted, tested)
-    for extra in EXTRAS:
-        extra(split)
+    _add_own_metrics(split)
+    _add_gram_error(split)
+    _add_seeds(split)
+    _add_default(split)
+    _add_calibration(split)
     chosen = tuple(predictions for _, predictions in split.chosen)
     with aside:
         revealed = reveal(Committed(chosen, tuple(split.default)))
@@ -239,16 +242,6 @@ def _add_calibration(split: _Split) -> None:
     ]
     split.metrics |= calibrations[0].metrics
     split.notes += calibrations[0].notes
-
-
-EXTRAS: tuple[Callable[[_Split], None], ...] = (
-    _add_own_metrics,
-    _add_gram_error,
-    _add_seeds,
-    _add_default,
-    _add_calibration,
-)
-"""What is measured of a split before its labels are revealed, in this order."""
 
 
 def _add_metrics_of_plugins(split: _Split, revealed: np.ndarray) -> None:

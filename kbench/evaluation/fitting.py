@@ -21,7 +21,7 @@ from kbench.evaluation.checked_predictions import (
 )
 from kbench.evaluation.embedding import Embedding, Fitting, has_converged, needs_blocks
 from kbench.evaluation.lazy_rows import BLOCK_ROWS, Matrix, Rows, is_sparse, whole
-from kbench.evaluation.passes import Pass, fit_from_sums, fit_map, pass_over, takes_sums
+from kbench.evaluation.passes import Pass, Passes, fit_from_sums, fit_map, pass_over
 from kbench.evaluation.specs import Candidate, Fit
 from kbench.evaluation.targets import Scale
 from kbench.evaluation.timing import Clock, Run, Stopwatch, Timed, once, time_step, times
@@ -218,24 +218,23 @@ def fit(
     if default is not None and default.map_key != candidate.map_key:
         default = None
     if passed is not None:
-        return _fit_from_sums(fitting, candidate, passed, run, True, default)
+        method = _fit_from_sums(fitting, candidate, passed, run, default)
+        return replace(method, in_search=True, n_embedded=0)
     shared, X, is_large = fit_map(fitting, [candidate], run)
     if not is_large:
-        fitted, notes = fit_in_memory(fitting, candidate, None, (shared, X), run, default), []
+        method, notes = fit_in_memory(fitting, candidate, None, (shared, X), run, default), []
         if fitting.protocol.block_dtype != "float64":
             notes = ["float64 instead of float32: the embedding is one matrix"]
         if fitting.protocol.device != "cpu":
             reason = fitting.place([candidate])[1] or "the map needs all rows together"
             notes.append(f"computed on the host, not on the device: {reason}")
-        return replace(fitted, notes=notes)
+        return replace(method, notes=notes)
     args = fitting, [candidate], [np.arange(len(fitting.data.y))]
-    if takes_sums(fitting.learner, [candidate]):
-        return _fit_from_sums(fitting, candidate, pass_over(shared, *args), run, False, default)
+    if fitting.learner.all_have("fit_sums", [candidate]):
+        return _fit_from_sums(fitting, candidate, pass_over(shared, *args), run, default)
     fits = BlockFits(shared)
     ((fit,),) = fits.fit(*args)
-    notes = [f"fitted in passes over {_describe_blocks(fits.shared)}", *fits.notes]
-    clocks = fits.transform, fits.solving
-    return _make_block_method(fits.shared, fitting, fit, clocks, notes, fits.n_embedded)
+    return _make_block_method(fits, fitting, fit, fits.solving, "fitted in passes")
 
 
 def fit_in_memory(
@@ -256,16 +255,13 @@ def fit_in_memory(
     embedding, X = fitted_map or Embedding.fit_rows(fitting, candidate, run)
     scale, y = data.scale_targets()
     measured = _sample(embedding, fitting) if X is None else (X, y)
-    weight = data.weight
 
     def fitted(chosen: Candidate) -> FittedLearner:
-        return fitting.learner.fit(chosen.learner, fitting.learner_seed, Z.value, y, weight)
+        return fitting.learner.fit(chosen.learner, fitting.learner_seed, Z.value, y, data.weight)
 
     with warnings.catch_warnings(record=True, action="always") as caught:
-        if X is None:
-            Z = run(lambda: embedding.embed_all(data.X, True))
-        else:
-            Z = run(lambda: embedding.map_.transform(X))
+        embed = embedding.map_.transform
+        Z = run(lambda: embedding.embed_all(data.X, True) if X is None else embed(X))
         check_embedding(Z.value, len(y), embedding.label)
         learner = run(lambda: fitted(candidate))
     other = None
@@ -273,7 +269,7 @@ def fit_in_memory(
         with _ignore_errors():
             other = fitted(default)
     if scale.log is not None:
-        scale = scale.smeared(y - learner.value.predict(Z.value), weight)
+        scale = scale.smeared(y - learner.value.predict(Z.value), data.weight)
     converged = embedding.converged and has_converged(learner.value, caught)
     return FittedMethod(
         embedding,
@@ -294,7 +290,6 @@ def _fit_from_sums(
     candidate: Candidate,
     passed: Pass,
     run: Run,
-    in_search: bool,
     default: Candidate | None,
 ) -> FittedMethod:
     """Fit the learner from the sums of one embedding."""
@@ -305,30 +300,23 @@ def _fit_from_sums(
 
     solved = run(lambda: fitted(candidate))
     other = None if default is None else fitted(default)[0]
-    products = passed.products
-    solving = Timed(None, products.wall + solved.wall, products.cpu + solved.cpu)
-    notes = [f"fitted from sums over {_describe_blocks(passed.shared)}", *passed.notes]
-    n_embedded = 0 if in_search else passed.n_embedded
-    clocks = passed.transform, solving
-    method = _make_block_method(passed.shared, fitting, solved.value, clocks, notes, n_embedded)
-    return replace(method, in_search=in_search, default=other)
+    solving = Timed(None, passed.solving.wall + solved.wall, passed.solving.cpu + solved.cpu)
+    method = _make_block_method(passed, fitting, solved.value, solving, "fitted from sums")
+    return replace(method, default=other)
 
 
 def _make_block_method(
-    shared: Embedding,
-    fitting: Fitting,
-    fit: Fit,
-    clocks: tuple[Clock, Clock],
-    notes: list[str],
-    n_embedded: int,
+    passes: Passes, fitting: Fitting, fit: Fit, solving: Clock, how: str
 ) -> FittedMethod:
     """Return a method whose learner was fitted over blocks, with a sample of its rows."""
-    learner, converged = fit
+    shared, (learner, converged) = passes.shared, fit
     scale, _ = fitting.data.scale_targets()
     X, y = _sample(shared, fitting)
     if scale.log is not None:
         residuals = y - learner.predict(shared.apply(shared.device.put(X, shared.dtype)))
         scale = scale.smeared(residuals, fitting.data.weights(_draw_rows(fitting)))
+    where = "" if shared.device.is_host else f" on the device {shared.device.name}"
+    blocks = f"blocks of {BLOCK_ROWS:,} embedded rows in {shared.dtype}{where}"
     return FittedMethod(
         shared,
         learner,
@@ -337,10 +325,11 @@ def _make_block_method(
         shared.converged and converged,
         X,
         y,
-        *clocks,
-        notes=notes,
+        passes.transform,
+        solving,
+        notes=[f"{how} over {blocks}", *passes.notes],
         is_in_blocks=True,
-        n_embedded=n_embedded,
+        n_embedded=passes.n_embedded,
     )
 
 
@@ -352,11 +341,6 @@ def _sample(embedding: Embedding, fitting: Fitting) -> tuple[Matrix, np.ndarray]
 
 def _draw_rows(fitting: Fitting) -> np.ndarray:
     return np.random.default_rng(fitting.seed).permutation(len(fitting.data.y))[:MEASURED_ROWS]
-
-
-def _describe_blocks(shared: Embedding) -> str:
-    where = "" if shared.device.is_host else f" on the device {shared.device.name}"
-    return f"blocks of {BLOCK_ROWS:,} embedded rows in {shared.dtype}{where}"
 
 
 @contextlib.contextmanager

@@ -28,28 +28,38 @@ FLOAT32_PENALTY = 1e-5
 
 
 @dataclass
-class Pass:
+class Passes:
+    """Passes through the blocks of an embedding, their clocks, and notes."""
+
+    shared: Embedding
+
+    n_embedded: int = field(default=0, kw_only=True)
+    """Rows that were embedded."""
+
+    notes: list[str] = field(default_factory=list, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Set the clocks of the embedding, and of what is computed from it."""
+        wait = self.shared.device.synchronise
+        self.transform, self.solving = Stopwatch(wait), Stopwatch(wait)
+
+    def use_float64(self, fitting: Fitting, candidate: Candidate, reason: str) -> None:
+        """Fit the map again, for blocks in float64; the reason becomes a note."""
+        self.notes.append(f"float64 instead of float32: {reason}")
+        self.shared, _ = Embedding.fit_rows(fitting, candidate, device=self.shared.device)
+
+
+@dataclass
+class Pass(Passes):
     """Sums of an embedding over parts of the rows, in a single pass through its blocks."""
 
     candidate: Candidate
     """Its preprocessing and map are those of the embedding."""
 
-    shared: Embedding
-
     targets: Targets
 
     parts: list[Sums] = field(default_factory=list)
     """In the order of the parts."""
-
-    n_embedded: int = 0
-    """Rows that were embedded."""
-
-    notes: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Set the clocks of the embedding and of its products."""
-        wait = self.shared.device.synchronise
-        self.transform, self.products = Stopwatch(wait), Stopwatch(wait)
 
     def leave_out(self, part: int | None, rows: np.ndarray) -> Sums:
         """Return the sums of all parts but one, or of all or the only one, which have `rows`."""
@@ -59,12 +69,12 @@ class Pass:
     @property
     def wall(self) -> float:
         """Wall-clock seconds of the fit of the map and the pass."""
-        return self.shared.fit.wall + self.transform.wall + self.products.wall
+        return self.shared.fit.wall + self.transform.wall + self.solving.wall
 
     @property
     def cpu(self) -> float:
         """CPU seconds of the fit of the map and the pass."""
-        return self.shared.fit.cpu + self.transform.cpu + self.products.cpu
+        return self.shared.fit.cpu + self.transform.cpu + self.solving.cpu
 
     def over(self, data: Data, parts: Sequence[np.ndarray]) -> None:
         """Take the sums over parts of the rows."""
@@ -73,11 +83,12 @@ class Pass:
         for rows in parts:
             sums = None
             for numbers, Z in self.shared.embed_blocks(data.X, rows, self.transform, True):
-                with self.products:
-                    if shift is None and is_sparse(Z):
-                        shift = np.zeros(Z.shape[1])
+                with self.solving:
                     if shift is None:  # in the type of the blocks, which it is subtracted from
-                        shift = as_type(namespace(Z).mean(Z, axis=0), np.float64)
+                        mean = (
+                            np.zeros(Z.shape[1]) if is_sparse(Z) else namespace(Z).mean(Z, axis=0)
+                        )
+                        shift = as_type(mean, np.float64)
                     if isinstance(Z, np.ndarray) and (buffer is None or len(buffer) < len(Z)):
                         buffer = np.empty_like(Z)
                     sums = sums or Sums.zero(shift, self.targets.n_columns)
@@ -108,7 +119,7 @@ def fit_map(
     if (
         data.pairwise
         or n * 12 * MAX_COLUMNS <= WHOLE_BYTES
-        or not (takes_sums(learner, candidates) or learner.all_have("begin_fit", candidates))
+        or not any(learner.all_have(name, candidates) for name in ("fit_sums", "begin_fit"))
     ):
         return *Embedding.fit_rows(fitting, candidates[0], run), False
     shared, X = Embedding.fit_rows(fitting, candidates[0], run, dtype)
@@ -141,17 +152,15 @@ def pass_over(
     Where a penalty is too small for blocks in float32, the pass is made again in float64.
     """
     learner, data = fitting.learner, fitting.data
-    passed = Pass(candidates[0], shared, Targets(data.y, data.task, data.weight))
+    passed = Pass(shared, candidates[0], Targets(data.y, data.task, data.weight))
     passed.over(data, parts)
     if shared.dtype == np.float32:
         least = min(path_value(learner, candidate) for candidate in candidates)
         largest = Sums.combine(passed.parts).largest_eigenvalue()
         if least < FLOAT32_PENALTY * largest:
-            passed.notes.append(
-                f"float64 instead of float32: {learner.path} {least:g} is less than "
-                f"{FLOAT32_PENALTY:g} of the largest eigenvalue of the Gram matrix, {largest:.3g}"
-            )
-            passed.shared, _ = Embedding.fit_rows(fitting, candidates[0], device=shared.device)
+            share = f"{FLOAT32_PENALTY:g} of the largest eigenvalue of the Gram matrix"
+            reason = f"{learner.path} {least:g} is less than {share}, {largest:.3g}"
+            passed.use_float64(fitting, candidates[0], reason)
             passed.over(data, parts)
     return passed
 
@@ -196,11 +205,6 @@ def labels(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
     if values.shape[1] == 1:
         return np.asarray(classes[(values[:, 0] >= 0).astype(int)])
     return np.asarray(classes[values.argmax(axis=1)])
-
-
-def takes_sums(learner: EstimatorSpec, candidates: Sequence[Candidate]) -> bool:
-    """Whether candidates are fitted from sums over rows."""
-    return learner.all_have("fit_sums", candidates)
 
 
 def path_value(learner: EstimatorSpec, candidate: Candidate) -> Any:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import softmax
@@ -28,12 +28,15 @@ from kbench_learners._design import Design
 from kbench_learners._estimator import LinearClassifier, check_classes, coding_matrix
 from kbench_learners._paths import binary_path
 
+if TYPE_CHECKING:
+    from kbench.features import Sample
+
 _START_TOL = 1e-4  # of the solution on the sample, which is only a start
 
 
 def _begin(
     estimator: LinearClassifier,
-    sample: Any,
+    sample: Sample,
     values: Sequence[float],
     problems_of: Callable[..., list[list[Problem]]],
     finish: Callable[[LinearClassifier, list[Problem], float], None],
@@ -77,7 +80,9 @@ def set_solution(estimator: LinearClassifier, problems: list[Problem], bias: flo
     estimator.n_iter_ = max(problem.n_iter for problem in problems)
 
 
-def fit_squared_hinge(estimator: LinearClassifier, sample: Any, values: Sequence[float]) -> Descent:
+def fit_squared_hinge(
+    estimator: LinearClassifier, sample: Sample, values: Sequence[float]
+) -> Descent:
     """Begin fits of the squared hinge, for each class against the rest or each pair of classes.
 
     All values of C and all problems advance together: the embedding of a block, which
@@ -87,7 +92,7 @@ def fit_squared_hinge(estimator: LinearClassifier, sample: Any, values: Sequence
 
 
 def _hinge_problems(
-    estimator: LinearClassifier, sample: Any, values: list[float], bias: float
+    estimator: LinearClassifier, sample: Sample, values: list[float], bias: float
 ) -> list[list[Problem]]:
     coding = coding_matrix(len(sample.classes), estimator.multiclass)
     paths = [_hinge_path(estimator, sample, signs, values, bias) for signs in coding]
@@ -95,7 +100,7 @@ def _hinge_problems(
 
 
 def _hinge_path(
-    estimator: LinearClassifier, sample: Any, signs: np.ndarray, values: list[float], bias: float
+    estimator: LinearClassifier, sample: Sample, signs: np.ndarray, values: list[float], bias: float
 ) -> Iterator[Problem]:
     """Yield the problems of one pair of sides, from the solutions on the sample."""
     y = signs[sample.codes]
@@ -120,13 +125,13 @@ def _set_hinge_solution(each: LinearClassifier, problems: list[Problem], bias: f
     each.gap_ = max(gaps)
 
 
-def fit_logistic(estimator: LinearClassifier, sample: Any, values: Sequence[float]) -> Descent:
+def fit_logistic(estimator: LinearClassifier, sample: Sample, values: Sequence[float]) -> Descent:
     """Begin fits of the logistic loss, multinomial or of each class against the rest."""
     return _begin(estimator, sample, values, _logistic_problems, set_solution)
 
 
 def _logistic_problems(
-    estimator: LinearClassifier, sample: Any, values: list[float], _: float
+    estimator: LinearClassifier, sample: Sample, values: list[float], _: float
 ) -> list[list[Problem]]:
     n = float(sample.counts.sum())
     scale = n / len(sample.codes)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from scipy.special import expit
@@ -33,6 +33,9 @@ from kbench.arrays import (
     to_numpy,
 )
 from kbench_learners._design import Design
+
+if TYPE_CHECKING:
+    from kbench.features import Sample
 
 _KEPT_STEPS = 20
 _MAX_TRIALS = 12
@@ -300,7 +303,7 @@ class Descent:
         self,
         problems: list[Problem],
         bias: float,
-        sample: Any,
+        sample: Sample,
         estimators: Callable[[], list[Any]],
         max_bytes: int = 2**28,
     ) -> None:
@@ -422,7 +425,11 @@ class DeviceDescent(Descent):
     """
 
     def __init__(
-        self, problems: list[Problem], bias: float, sample: Any, estimators: Callable[[], list[Any]]
+        self,
+        problems: list[Problem],
+        bias: float,
+        sample: Sample,
+        estimators: Callable[[], list[Any]],
     ) -> None:
         self._n_classes, self._like = len(sample.classes), sample.Z[:1, ...]
         super().__init__(problems, bias, sample, estimators, max_bytes=_DEVICE_BYTES)

@@ -97,14 +97,8 @@ class GaussianProcess(Predictive, Regressor):
         optima: list = []
 
         def maximise(loss, start, bounds):
-            found = minimize(
-                loss,
-                start,
-                method="L-BFGS-B",
-                jac=True,
-                bounds=bounds,
-                options={"maxiter": self.max_iter},
-            )
+            options = {"jac": True, "bounds": bounds, "options": {"maxiter": self.max_iter}}
+            found = minimize(loss, start, method="L-BFGS-B", **options)
             optima.append(found)
             return found.x, found.fun
 
@@ -116,9 +110,8 @@ class GaussianProcess(Predictive, Regressor):
             normalize_y=True,
             random_state=self.random_state,
         )
-        with warnings.catch_warnings():
-            # a parameter at a bound: no noise, or a column without effect
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        # a parameter at a bound: no noise, or a column without effect
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             process.fit(X, y)
         process.optimizer = None  # which no pickle could keep
         best = min(optima, key=lambda found: found.fun)

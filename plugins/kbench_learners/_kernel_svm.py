@@ -106,8 +106,8 @@ def _solve(svc: SVC, X, codes, scheme: str) -> Machines:
 
 
 def _fit_pair(svc: SVC, X, targets) -> SVC:
-    with warnings.catch_warnings(), config_context(assume_finite=True):
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    quiet = warnings.catch_warnings(action="ignore", category=ConvergenceWarning)
+    with quiet, config_context(assume_finite=True):
         return svc.fit(X, targets)
 
 
@@ -345,20 +345,17 @@ class KernelSVM(KernelMixin, PathClassifier):
 
     def _without_bias(self, kernel, X, codes, values):
         K = kernel(X)
-        for C in values:
-            yield self._machines_without_bias(K, codes, C)
-
-    def _machines_without_bias(self, K, codes, C) -> Machines:
         problems = list(binary_problems(codes, len(self.classes_), self.multiclass))
-        coef, steps, solved = np.zeros((len(problems), len(K))), 0, True
-        for problem, (rows, signs) in enumerate(problems):
-            Q = K * signs if len(rows) == len(K) else K[np.ix_(rows, rows)] * signs
-            Q *= signs[:, None]
-            solution = solve_box_qp(Q, C, self.tol, min(200, self.max_iter))
-            coef[problem, rows] = solution.a * signs
-            steps, solved = max(steps, solution.n_iter), solved and solution.gap <= self.tol
-        support = np.flatnonzero(coef.any(axis=0))
-        return Machines(support, coef[:, support], np.zeros(len(problems)), steps, bool(solved))
+        for C in values:
+            coef, steps, solved = np.zeros((len(problems), len(K))), 0, True
+            for problem, (rows, signs) in enumerate(problems):
+                Q = K * signs if len(rows) == len(K) else K[np.ix_(rows, rows)] * signs
+                Q *= signs[:, None]
+                solution = solve_box_qp(Q, C, self.tol, min(200, self.max_iter))
+                coef[problem, rows] = solution.a * signs
+                steps, solved = max(steps, solution.n_iter), solved and solution.gap <= self.tol
+            support = np.flatnonzero(coef.any(axis=0))
+            yield Machines(support, coef[:, support], np.zeros(len(problems)), steps, bool(solved))
 
     def _complaints(self) -> list[str]:
         return [

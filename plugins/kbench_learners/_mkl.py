@@ -199,14 +199,9 @@ class MultipleKernelSVM(PathClassifier):
     tol: float = number(1e-3, above=0)
     max_iter: int = integer(200, least=1)
 
-    def _svm(self, kernel, tol=None) -> KernelSVM:
-        return KernelSVM(
-            kernel,
-            C=self.C,
-            fit_intercept=self.fit_intercept,
-            multiclass=self.multiclass,
-            tol=self.tol if tol is None else tol,
-        )
+    def _svm(self, kernel, tol) -> KernelSVM:
+        options = {"fit_intercept": self.fit_intercept, "multiclass": self.multiclass}
+        return KernelSVM(kernel, C=self.C, tol=tol, **options)
 
     def _fit_together(self, X, codes, estimators) -> None:
         kernels = [resolve_kernel(kernel).resolve(X) for kernel in self.kernels]
@@ -228,11 +223,14 @@ class MultipleKernelSVM(PathClassifier):
             for estimator in estimators:
                 estimator.weights_, estimator.gap_, estimator.n_iter_ = weights, float("nan"), 1
         del grams
-        for group in _with_equal_weights(estimators):
+        groups: dict[bytes, list[MultipleKernelSVM]] = {}
+        for estimator in estimators:
+            groups.setdefault(estimator.weights_.tobytes(), []).append(estimator)
+        for group in groups.values():
             weights = group[0].weights_
             terms = zip(scaled, weights, strict=True)
             kernel = reduce(add, [part * float(weight) for part, weight in terms if weight > 0])
-            svms = self._svm(kernel).fit_path(
+            svms = self._svm(kernel, self.tol).fit_path(
                 X, self.classes_[codes], [estimator.C for estimator in group]
             )
             for estimator, svm in zip(group, svms, strict=True):
@@ -243,8 +241,7 @@ class MultipleKernelSVM(PathClassifier):
         svm = self._svm("precomputed", 0.1 * self.tol)
 
         def machines(K):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+            with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
                 svm.fit(K, codes)
             return svm.support_, svm.dual_coef_
 
@@ -261,10 +258,3 @@ class MultipleKernelSVM(PathClassifier):
 
     def _margins(self, X) -> np.ndarray:
         return self.svm_._margins(X)
-
-
-def _with_equal_weights(estimators) -> list[list[MultipleKernelSVM]]:
-    groups: dict[bytes, list[MultipleKernelSVM]] = {}
-    for estimator in estimators:
-        groups.setdefault(estimator.weights_.tobytes(), []).append(estimator)
-    return list(groups.values())

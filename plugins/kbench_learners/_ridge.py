@@ -32,7 +32,6 @@ from kbench_learners._estimator import (
     class_shares,
     row_weights,
 )
-from kbench_learners._newton import cholesky_solve
 
 _CHUNK_ENTRIES = 2_000_000
 
@@ -67,23 +66,33 @@ class _PathRidge(WeightedPathMixin):
         list of estimators
             Fitted clones, in the order of `values`.
         """
-        fitted = []
-        for estimator, W, b in fitted_from_sums(self, sums, values):
-            if sums.classes is not None:
-                estimator.classes_ = sums.classes
-            estimator._set_solution(W, b)
-            fitted.append(estimator)
+        if not sums.n > 0:
+            raise ValueError("all values of sample_weight are zero")
+        moments, target, mean = sums.moments, sums.target_mean, to_numpy(sums.mean)
+        fitted = [clone(self).set_params(alpha=alpha) for alpha in values]
+        for each in fitted:
+            check_parameters(each)
+            each.n_features_in_, each.n_iter_, each.converged_ = len(mean), 1, True
+        if sums.classes is not None:
+            check_classes(self, sums.classes)
+            # indicators become targets -1 and 1, of two classes those of the second
+            columns = slice(1, 2) if len(sums.classes) == 2 else slice(None)
+            moments, target = 2.0 * moments[:, columns], 2.0 * target[columns] - 1.0
+            for each in fitted:
+                each.classes_ = sums.classes
+        solve = _solutions if namespace(sums.zz) is np else _device_solutions
+        for each, W in zip(fitted, solve(sums.gram, moments, values), strict=True):
+            each._set_solution(W, target - mean @ W)
         return fitted
 
-    def _set_solutions(self, path, estimators) -> None:
-        """Set what was fitted with each estimator, as `path` yields it."""
-        for estimator, (W, b, converged) in zip(estimators, path, strict=True):
+    def _fit_along(self, path, estimators, weight, *data) -> None:
+        """Fit the estimators by a function that yields what each has, as `ridge_path` does."""
+        alphas = [estimator.alpha for estimator in estimators]
+        solutions = path(*data, alphas, self.tol, self.max_iter, weight)
+        for estimator, (W, b, converged) in zip(estimators, solutions, strict=True):
             estimator.converged_ = converged
             estimator.n_iter_ = 1 if converged else self.max_iter
             estimator._set_solution(W, b)
-
-    def _path_options(self, estimators) -> tuple[list[float], float, int]:
-        return [estimator.alpha for estimator in estimators], self.tol, self.max_iter
 
     def _complaints(self) -> list[str]:
         return [
@@ -162,14 +171,12 @@ class PathRidgeClassifier(_PathRidge, LinearClassifier):
             balanced = 1.0 / (len(shares) * np.where(shares > 0, shares, np.inf)[codes])
             weight = balanced if weight is None else balanced * weight
         X, n_classes = dense_where_quicker(X), len(self.classes_)
-        options = self._path_options(estimators)
         if n_classes > 2 and self.multiclass == "ovo":
-            path = pairwise_path(X, codes, n_classes, *options, weight)
+            self._fit_along(pairwise_path, estimators, weight, X, codes, n_classes)
         else:
             problems = binary_problems(codes, n_classes, "ovr")
             Y = np.column_stack([signs for _, signs in problems])
-            path = ridge_path(X, Y, *options, weight)
-        self._set_solutions(path, estimators)
+            self._fit_along(ridge_path, estimators, weight, X, Y)
 
     def _set_solution(self, W, b) -> None:
         self.coef_, self.intercept_ = W.T.copy(), b
@@ -222,9 +229,7 @@ class PathRidge(_PathRidge, LinearRegressor):
 
     def _fit_together(self, X, y, estimators, sample_weight) -> None:
         weight = row_weights(sample_weight, len(y))
-        options = self._path_options(estimators)
-        path = ridge_path(dense_where_quicker(X), y[:, None], *options, weight)
-        self._set_solutions(path, estimators)
+        self._fit_along(ridge_path, estimators, weight, dense_where_quicker(X), y[:, None])
 
     def _set_solution(self, W, b) -> None:
         self.coef_, self.intercept_ = W[:, 0].copy(), float(b[0])
@@ -365,15 +370,13 @@ def row_gram(X, mean, root=None):
 
 def _shifted_solve(G, B, alpha):
     """Solve ``(G + alpha I) W = B`` with `G` positive semidefinite."""
-    H = G.copy()
-    H.flat[:: len(H) + 1] += alpha
-    W = cholesky_solve(H, B)
-    if W is None:  # alpha is below the rounding error of G
-        values, vectors = eigh(G)
-        floor = len(G) * np.finfo(float).eps * values[-1]
-        inverse = np.where(values > floor, 1.0 / (np.maximum(values, floor) + alpha), 0.0)
-        W = vectors @ (inverse[:, None] * (vectors.T @ B))
-    return W
+    if solve := cholesky_solver(G, G.diagonal() + alpha):
+        return solve(B)
+    # alpha is below the rounding error of G
+    values, vectors = eigh(G)
+    floor = len(G) * np.finfo(float).eps * values[-1]
+    inverse = np.where(values > floor, 1.0 / (np.maximum(values, floor) + alpha), 0.0)
+    return vectors @ (inverse[:, None] * (vectors.T @ B))
 
 
 def _iterate(X, mean, moments, alpha, start, tol, max_iter, weight):
@@ -393,29 +396,6 @@ def _iterate(X, mean, moments, alpha, start, tol, max_iter, weight):
         W[:, k], info = cg(operator, moments[:, k], x0=start[:, k], rtol=tol, maxiter=max_iter)
         unfinished += info != 0
     return W, unfinished == 0
-
-
-def fitted_from_sums(estimator, sums, alphas):
-    """Yield a clone of `estimator` for every alpha, with its coefficients and intercepts.
-
-    The clones lack these and `classes_`.
-    """
-    if not sums.n > 0:
-        raise ValueError("all values of sample_weight are zero")
-    moments, target = sums.moments, sums.target_mean
-    if sums.classes is not None:
-        check_classes(estimator, sums.classes)
-        # indicators become targets -1 and 1, of two classes those of the second
-        columns = slice(1, 2) if len(sums.classes) == 2 else slice(None)
-        moments, target = 2.0 * moments[:, columns], 2.0 * target[columns] - 1.0
-    fitted = [clone(estimator).set_params(alpha=alpha) for alpha in alphas]
-    for each in fitted:
-        check_parameters(each)
-        each.n_features_in_ = sums.mean.shape[0]
-        each.n_iter_, each.converged_ = 1, True
-    solve, mean = _solutions if namespace(sums.zz) is np else _device_solutions, to_numpy(sums.mean)
-    for each, W in zip(fitted, solve(sums.gram, moments, alphas), strict=True):
-        yield each, W, target - mean @ W
 
 
 def _solutions(G, moments, alphas):

@@ -21,7 +21,6 @@ from kbench.evaluation.passes import (
     fit_map,
     labels,
     pass_over,
-    takes_sums,
 )
 from kbench.evaluation.search._folds import FoldInMemory, Select, score_predictions
 from kbench.evaluation.specs import Candidate, Fit
@@ -137,7 +136,7 @@ def select_in_blocks(
         return done[key]
 
     passed = None
-    if takes_sums(fitting.learner, candidates):
+    if fitting.learner.all_have("fit_sums", candidates):
         passed = pass_over(shared, fitting, candidates, parts)
         shared = passed.shared
 
