@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from contextlib import AbstractContextManager, nullcontext
+from types import ModuleType
 from typing import TypeVar
 
 import numpy as np
@@ -154,7 +155,7 @@ def take_gpu(slot: int) -> None:
     os.environ[VISIBLE] = visible[slot % len(visible)] if visible else str(slot)
 
 
-def _load(device: str, package: str) -> Any:
+def _load(device: str, package: str) -> ModuleType:
     try:
         return importlib.import_module(package)
     except ImportError as error:

@@ -148,7 +148,6 @@ class Targets:
     """
 
     def __init__(self, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> None:
-        self.n_rows = len(y)
         self.scale = Scale.fit(y, task, weight)
         self.classes: np.ndarray | None = None
         self.codes, self.n_columns = self.scale.standardise(y), 1

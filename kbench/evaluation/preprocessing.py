@@ -179,7 +179,7 @@ class Preprocessing:
         """
         self._fit_categories(take(X), y)
         X = self._encode(X, np.arange(X.shape[0]))
-        everything = stack_rows(X, None if unlabeled is None else self._encode(unlabeled))
+        everything = X if unlabeled is None else _stack(X, self._encode(unlabeled))
         self._fit(lambda: (everything,), lambda: everything.T, is_sparse(everything))
         return self._scale(X)
 
@@ -228,7 +228,7 @@ class Preprocessing:
     ) -> None:
         """Fit the steps after the categories."""
         self._steps: list[Any] = []
-        if self.missing in IMPUTING and not sparse:
+        if self.missing in ("impute", "impute_with_indicators") and not sparse:
             kinds = [kind for kind in self.kinds if kind != "target_encoded"]
             imputer = Imputer(kinds, self.missing == "impute_with_indicators")
             self._steps.append(imputer.fit(columns()))
@@ -264,19 +264,12 @@ class Preprocessing:
         return names
 
 
-IMPUTING = ("impute", "impute_with_indicators")
-"""Treatments of missing values that replace them."""
-
-
 def find_categories(kinds: Sequence[str]) -> list[int]:
     """Return the columns of categories."""
     return [column for column, kind in enumerate(kinds) if kind == "target_encoded"]
 
 
-def stack_rows(X: Matrix, more: Matrix | None) -> Matrix:
-    """Stack two blocks of rows; `more` may be None."""
-    if more is None:
-        return X
+def _stack(X: Matrix, more: Matrix) -> Matrix:
     if is_sparse(X):
         from scipy.sparse import vstack
 

@@ -14,14 +14,9 @@ from kbench.records import TaskType
 class LogTargets:
     """Logarithms of targets, and means of targets from predicted logarithms.
 
-    Parameters
-    ----------
-    highest : float
-        Largest logarithm that is not lowered: that of e times the largest training target.
-    shift : float
-        What is added to the targets: 1 if one of the training set is 0.
-    smearing : float
-        Mean of exp(residual) of the training rows (Duan, JASA 78, 1983).
+    The largest logarithm that is not lowered is `highest`: that of e times the largest training
+    target. `shift` is added to the targets: 1 if one of the training set is 0. `smearing` is the
+    mean of exp(residual) of the training rows (Duan, JASA 78, 1983).
     """
 
     highest: float

@@ -46,7 +46,7 @@ class Kernel:
     Other kernels compute those of arrays of torch and the array API on the host.
     """
 
-    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> Array:
         """Compute the Gram matrix.
 
         Parameters
@@ -94,10 +94,10 @@ class Kernel:
             )
         return K
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         raise NotImplementedError
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """Compute ``k(x, x)`` for each row.
 
         Parameters
@@ -139,7 +139,7 @@ class Kernel:
         """Whether the kernel has `input_gradient`: a gradient in its first argument."""
         return hasattr(self, "_gradient")
 
-    def input_gradient(self, X: MatrixLike, Y: MatrixLike, coef: ArrayLike) -> np.ndarray:
+    def input_gradient(self, X: MatrixLike, Y: MatrixLike, coef: ArrayLike) -> Array:
         """Compute gradients of ``f(x) = sum_j coef_j k(x, Y_j)`` in x.
 
         They are 0 if the kernel is not differentiable, for instance where x is a row of
@@ -257,7 +257,7 @@ class _Pair(Kernel):
     right: Kernel
 
     @staticmethod
-    def _combine(left: np.ndarray, right: np.ndarray, /) -> np.ndarray:
+    def _combine(left: np.ndarray, right: np.ndarray, /) -> Array:
         raise NotImplementedError
 
     def __post_init__(self) -> None:
@@ -274,10 +274,10 @@ class _Pair(Kernel):
         """Resolve both parts."""
         return type(self)(self.left.resolve(X), self.right.resolve(X))
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         return self._combine(self.left(X, Y), self.right(X, Y))
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """Combine the diagonals of both parts."""
         return self._combine(self.left.diag(X), self.right.diag(X))
 
@@ -336,7 +336,7 @@ class Scaled(Wrapper):
         check_number(self.weight, "weight", least=0)
         self._set(weight=float(self.weight))
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         return self.kernel(X, Y) * self.weight
 
     @property
@@ -344,10 +344,10 @@ class Scaled(Wrapper):
         """Whether the kernel has a gradient."""
         return self.kernel.is_differentiable
 
-    def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> Array:
         return self.kernel.input_gradient(X, Y, self.weight * coef)
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """Multiple of the diagonal."""
         return self.weight * self.kernel.diag(X)
 
@@ -370,7 +370,7 @@ class Normalized(Wrapper):
     array([[0.9231]])
     """
 
-    def _inverse_norms(self, X: Matrix) -> np.ndarray:
+    def _inverse_norms(self, X: Matrix) -> Array:
         xp, squared = namespace(X), self.kernel.diag(X)
         if xp.any(squared < 0):
             raise ValueError(
@@ -379,12 +379,12 @@ class Normalized(Wrapper):
             )
         return inverse_roots(squared)
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         K: np.ndarray = self.kernel(X, Y) * self._inverse_norms(X)[:, None]
         K *= self._inverse_norms(X if Y is None else Y)
         return K
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """1, or 0 if k(x, x) = 0."""
         return is_positive(self.kernel.diag(X))
 
@@ -431,14 +431,14 @@ class Similarity(Kernel):
         resolve = getattr(self.function, "resolve", None)
         return self if resolve is None else replace(self, function=resolve(X))
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         Y = X if Y is None else Y
         if self.pairs:
             K = np.array([[float(self.function(x, z)) for z in Y] for x in X])
             return K.reshape(X.shape[0], Y.shape[0])
         return np.asarray(self.function(X, Y), dtype=np.result_type(X.dtype, np.float32))
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """``function(x, x)`` of each row."""
         if hasattr(self.function, "diag"):
             return np.asarray(self.function.diag(X))

@@ -56,7 +56,9 @@ def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) 
     4.0
     """
     X = check_rows(X, "X")
-    X = on_host(take(X, rows_of_median(X.shape[0], n_rows)))
+    n = X.shape[0]
+    rows = np.random.default_rng(0).choice(n, min(n, n_rows), replace=False)
+    X = on_host(take(X, np.sort(rows)))
     values = X.data if hasattr(X, "tocsr") else X
     if not np.isfinite(np.sum(values)):
         raise ValueError("X must be finite, got NaN, infinite or too large values")
@@ -67,11 +69,6 @@ def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) 
     if median == 0.0 and distances.any():
         median = float(np.median(distances[distances > 0]))
     return unit * median or 1.0
-
-
-def rows_of_median(n: int, n_rows: int = 500) -> np.ndarray:
-    """Return the numbers of those of `n` rows that `median_distance` is taken of."""
-    return np.sort(np.random.default_rng(0).choice(n, min(n, n_rows), replace=False))
 
 
 def _distances_of_pairs(X: Matrix, metric: Metric) -> np.ndarray:
@@ -156,7 +153,7 @@ class Gaussian(_WithBandwidth):
     Gaussian(bandwidth=8.0, bandwidth_factor=1.0)
     """
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         return exponential(_minus_distances(X, Y, float(np.sqrt(2)) * self._scale(), squared=True))
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -192,7 +189,7 @@ class LaplaceBalcan(_WithBandwidth):
             return float(np.sqrt(super()._scale(X)))
         return float(np.sqrt(self.bandwidth_factor)) * self._number()
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         return exponential(_minus_distances(X, Y, 2 * self._scale() ** 2))
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -224,7 +221,7 @@ class Laplace(_WithBandwidth):
 
     _metric: ClassVar[Metric] = "l1"
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         if namespace(X) is not np:
             return exponential(_manhattan(X, X if Y is None else Y) * (-1.0 / self._scale()))
         from sklearn.metrics.pairwise import laplacian_kernel
@@ -269,7 +266,7 @@ class Matern(_WithBandwidth):
         super().__post_init__()
         check_choice(self.nu, "nu", (0.5, 1.5, 2.5))
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         D = _minus_distances(X, Y, self._scale() / float(np.sqrt(2 * self.nu)))
         K: np.ndarray = namespace(X).exp(D)
         if self.nu == 1.5:
@@ -289,9 +286,7 @@ class Matern(_WithBandwidth):
         return np.stack([_along_differences(K * each, X, Y) for each in coef])
 
 
-def _minus_distances(
-    X: Matrix, Y: Matrix | None, unit: float, *, squared: bool = False
-) -> np.ndarray:
+def _minus_distances(X: Matrix, Y: Matrix | None, unit: float, *, squared: bool = False) -> Array:
     """Return minus distances, or their squares, in a unit; dense rows are shifted to near 0.
 
     ``|x|^2 + |z|^2 - 2 x.z`` overflows in extreme units, and far from 0 rounding hides distances.

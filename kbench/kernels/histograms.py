@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbench.arrays import Matrix, MatrixLike, check_rows, row_sums
+from kbench.arrays import Array, Matrix, MatrixLike, check_rows, row_sums
 from kbench.kernels.base import Kernel, UnitDiagonal
 from kbench.parameters import check_number
 
@@ -27,10 +27,10 @@ def _writeable(X: Matrix) -> Matrix:
 class _HalfOfSums(Kernel):
     """Base of kernels ``(sum_j x_j + sum_j z_j - distance(x, z)) / 2``."""
 
-    def _minus_distances(self, X: Matrix, Y: Matrix) -> np.ndarray:
+    def _minus_distances(self, X: Matrix, Y: Matrix) -> Array:
         raise NotImplementedError
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         _check_nonnegative(self, X, Y)
         Y = X if Y is None else Y
         K = self._minus_distances(X, Y)
@@ -39,7 +39,7 @@ class _HalfOfSums(Kernel):
         K *= K.dtype.type(0.5)
         return K
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """``sum_j x_j``."""
         return row_sums(check_rows(X, "X"))
 
@@ -60,7 +60,7 @@ class AdditiveChi2(_HalfOfSums):
     array([[2.5]])
     """
 
-    def _minus_distances(self, X: Matrix, Y: Matrix) -> np.ndarray:
+    def _minus_distances(self, X: Matrix, Y: Matrix) -> Array:
         from sklearn.metrics.pairwise import additive_chi2_kernel
 
         # 2 x z / (x + z) = (x + z)/2 - (x - z)^2 / (2 (x + z))
@@ -88,7 +88,7 @@ class Chi2(UnitDiagonal):
         check_number(self.gamma, "gamma", above=0)
         self._set(gamma=float(self.gamma))
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         from sklearn.metrics.pairwise import chi2_kernel
 
         _check_nonnegative(self, X, Y)
@@ -105,7 +105,7 @@ class Intersection(_HalfOfSums):
     array([[2.]])
     """
 
-    def _minus_distances(self, X: Matrix, Y: Matrix) -> np.ndarray:
+    def _minus_distances(self, X: Matrix, Y: Matrix) -> Array:
         from sklearn.metrics.pairwise import manhattan_distances
 
         # min(x, z) = (x + z - |x - z|) / 2

@@ -41,13 +41,13 @@ class Linear(Kernel):
 
     takes_any_namespace = True
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         return inner_products(X, Y)
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
         return np.repeat((coef @ Y)[:, None, :], len(X), axis=1)
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """``||x||^2``."""
         return squared_norms(check_rows(X, "X"))
 
@@ -79,7 +79,7 @@ class Polynomial(Kernel):
         check_number(self.offset, "offset", least=0)
         self._set(degree=int(self.degree), offset=float(self.offset))
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         return self._power(inner_products(X, Y))
 
     def _power(self, K: Array) -> Array:
@@ -96,7 +96,7 @@ class Polynomial(Kernel):
         K = self.degree * (X @ Y.T + self.offset) ** (self.degree - 1)
         return np.stack([(K * each) @ Y for each in coef])
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """``(offset + ||x||^2)^degree``."""
         return self._power(squared_norms(check_rows(X, "X")))
 
@@ -113,13 +113,13 @@ class Cosine(Kernel):
 
     takes_any_namespace = True
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> np.ndarray:
+    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
         K = inner_products(X, Y)
         K *= inverse_roots(squared_norms(X))[:, None]
         K *= inverse_roots(squared_norms(X if Y is None else Y))
         return K
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """1, or 0 for a zero row."""
         return is_positive(squared_norms(check_rows(X, "X")))
 
@@ -141,7 +141,7 @@ class Precomputed(Kernel):
            [3.]])
     """
 
-    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
+    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> Array:
         """Return the Gram matrix, or the columns `Y` of it.
 
         Parameters
@@ -167,7 +167,7 @@ class Precomputed(Kernel):
             )
         return np.asarray(X[:, columns])
 
-    def diag(self, X: MatrixLike) -> np.ndarray:
+    def diag(self, X: MatrixLike) -> Array:
         """Return the diagonal."""
         return np.asarray(X).diagonal()
 

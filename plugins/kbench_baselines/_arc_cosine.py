@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
-from kbench.arrays import like, namespace, take, to_numpy, wide
+from kbench.arrays import like, namespace, take, wide
 from kbench.estimators import DifferentiableMap
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import column_means, dense, root_mean_square
@@ -127,8 +127,7 @@ class ArcCosineFeatures(DifferentiableMap):
     input_gradient = available_if(_has_gradient)(DifferentiableMap.input_gradient)
 
     def _gradient(self, X, coef):
-        xp, weights = namespace(X), self.weights_
-        weights = to_numpy(weights) if xp is np else like(weights, X)
+        xp, weights = namespace(X), like(self.weights_, X)
         active = xp.astype(X @ weights + like(self.intercept_, X) > 0, X.dtype)
         coef = coef * float(np.sqrt(2.0 / self.n_components))
         return xp.stack([(active * coef[i, :]) @ weights.T for i in range(coef.shape[0])])

@@ -17,7 +17,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils import check_random_state
 
-from kbench.arrays import empty, like, namespace, on_host, take, to_numpy, waves, wide
+from kbench.arrays import empty, like, namespace, on_host, take, waves, wide
 from kbench.estimators import InputGradient
 from kbench.kernels import Gaussian
 from kbench.parameters import choice, integer, number
@@ -97,7 +97,7 @@ def fourier_gradient(X, W, coef, offset):
     """
     xp, n_components = namespace(X), coef.shape[1]
     half = n_components // 2
-    W = to_numpy(W) if xp is np else like(W, X)
+    W = like(W, X)
     projection = X @ W
     sines, cosines = xp.sin(projection[:, :half]), xp.cos(projection[:, :half])
     gradients = empty((coef.shape[0], *X.shape), X)
@@ -217,8 +217,7 @@ class RandomFourierFeatures(_FourierMap):
     def _gradient(self, X, coef):
         if self.form == "pairs":
             return super()._gradient(X, coef)
-        xp, W = namespace(X), self.sampler_.random_weights_
-        W = to_numpy(W) if xp is np else like(W, X)
+        xp, W = namespace(X), like(self.sampler_.random_weights_, X)
         slopes = xp.sin(X @ W + like(self.sampler_.random_offset_, X))
         slopes *= -float(np.sqrt(2.0 / self.n_components))
         return xp.stack([(slopes * coef[i, :]) @ W.T for i in range(coef.shape[0])])

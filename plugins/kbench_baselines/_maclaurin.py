@@ -146,17 +146,6 @@ def maclaurin_gram(fitted, X, Y):
 
 
 @dataclass(frozen=True)
-class Series:
-    """Coefficients a_n of degrees 0, 1, ... of a kernel, and a factor for each row.
-
-    The kernel is ``f(x) f(z) sum_n a_n (x.z)^n``.
-    """
-
-    coefficients: np.ndarray
-    factors: np.ndarray
-
-
-@dataclass(frozen=True)
 class Moments:
     """Means over pairs of rows, for the degrees 1, 2, ... of a series.
 
@@ -171,10 +160,11 @@ class Moments:
     block: float
 
 
-def moments(X, series, kernel, projection, is_complex):
+def moments(X, coefficients, factors, kernel, projection, is_complex):
     """Estimate variances and biases from all pairs of the rows of `X`, without equal ones.
 
-    `kernel` is the Gram matrix that the series approximates. Variances of one feature are those
+    `kernel` is the Gram matrix that the series ``f(x) f(z) sum_n a_n (x.z)^n`` approximates, with
+    coefficients a_n and a factor f for each row. Variances of one feature are those
     of sums with signs, and an upper bound for hashed sums (Pham and Pagh, KDD 2013);
     covariances are those of two rows of a Hadamard matrix.
     """
@@ -182,7 +172,7 @@ def moments(X, series, kernel, projection, is_complex):
     squares = X**2
     inner, crossed = (X @ X.T)[pairs], (squares @ squares.T)[pairs]
     lengths = np.outer(squares.sum(axis=1), squares.sum(axis=1))[pairs]
-    factor = np.outer(series.factors, series.factors)[pairs]
+    factor = np.outer(factors, factors)[pairs]
     block = float(padded_size(X.shape[1]))
     if is_complex:
         second = lengths + inner**2 - crossed
@@ -191,9 +181,9 @@ def moments(X, series, kernel, projection, is_complex):
         second = lengths + 2 * (inner**2 - crossed)
         mixed = lengths + inner**2 - 2 * crossed
     mixed = inner**2 - mixed / max(block - 1, 1.0)
-    partial = np.full(len(inner), series.coefficients[0], dtype=np.float64)
+    partial = np.full(len(inner), coefficients[0], dtype=np.float64)
     variances, covariances, biases = [], [], []
-    for degree, coefficient in enumerate(series.coefficients[1:], start=1):
+    for degree, coefficient in enumerate(coefficients[1:], start=1):
         mean = inner ** (2 * degree)
         one = lengths**degree + mean if projection == "countsketch" else second**degree - mean
         two = mixed**degree - mean if projection == "srht" else np.zeros(1)
@@ -361,12 +351,12 @@ class OptimizedMaclaurinFeatures(BandwidthMap):
         inputs = to_numpy(self._scale(take(X, slice(None)))).astype(np.float64)
         if len(inputs) < 2:
             inputs = np.repeat(inputs, 2, axis=0)
-        series = Series(self.coefficients_, self._factors(inputs)[:, 0])
+        series = self.coefficients_, self._factors(inputs)[:, 0]
         if self.kernel == "gaussian":
             target = rbf_kernel(inputs, gamma=0.5)
         else:
             target = _dot_product_kernel(self, inputs @ inputs.T)
-        found = moments(inputs, series, target, self.projection, self.complex_to_real)
+        found = moments(inputs, *series, target, self.projection, self.complex_to_real)
         return allocate(found, number)
 
     def _scale(self, X):

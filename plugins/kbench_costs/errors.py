@@ -43,10 +43,8 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
     Empty if no costs were predicted.
     """
-    lines = []
     memory, (time, n_inside) = memory_errors(rows), time_errors(rows)
-    if memory:
-        lines.append(f"Memory of {_summary(memory)}.")
+    lines = [f"Memory of {_summary(memory)}."] if memory else []
     if time:
         lines.append(f"Time of {_summary(time)}; {n_inside} of {len(time)} are in their intervals.")
     return lines

@@ -101,13 +101,12 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
                 "columns is a dense matrix. Use base_map without learning, or make X an array "
                 "if it has few columns"
             )
-        xp = namespace(X)
-        if xp is np:
+        if namespace(X) is np:
             X, y = validate_data(self, X, y, dtype=np.float64)
         else:
             X = validated(self, X, (np.float64,), reset=True)
             _, y = check_X_y(np.zeros((X.shape[0], 1)), to_numpy(y))
-            xp = namespace(X)
+        xp = namespace(X)
         y = np.asarray(y)
         targets = encode_numbers(y) if y.dtype.kind == "f" else encode_labels(y)
         rng = check_random_state(self.random_state)
@@ -155,12 +154,8 @@ class _LearnedMap(InputGradient, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.errors_ = np.asarray(learned.errors)
         self.n_rounds_ = max(0, len(self.errors_) - 1)
         if learned.lost_rank:
-            warnings.warn(
-                f"all gradients are 0 after round {self.n_rounds_}, so that no further metric was "
-                "learned",
-                UserWarning,
-                stacklevel=3,
-            )
+            rounds = f"after round {self.n_rounds_}, so that no further metric was learned"
+            warnings.warn(f"all gradients are 0 {rounds}", UserWarning, stacklevel=3)
         matrix = learned.matrices[self.round_]
         self.metric_ = matrix / matrix.max()
         self.transform_ = form.final(matrix) if self.round_ else matrix

@@ -235,7 +235,7 @@ class Stacked:
 
 
 class BinaryStacked(Stacked):
-    """Losses of the margins of two sides, of which each class has a sign in each problem."""
+    """Losses of the margins of two sides. Each class has a sign in each problem."""
 
     def __init__(self, losses: Sequence[Loss], X: Array) -> None:
         super().__init__(losses, X)

@@ -243,22 +243,10 @@ class GradientBoostingRegressor(_Boosting, HeldOutRegressor):
 
     Parameters
     ----------
-    learning_rate : float, default 0.1
-        Shrinkage of each tree.
-    max_leaf_nodes : int, default 31
-        Maximum number of leaves of a tree.
-    min_samples_leaf : int, default 20
-        Minimum number of rows of a leaf.
-    l2_regularization : float, default 0
-        Penalty of the leaves' values.
-    max_iter : int, default 500
-        Rounds at most, of one tree each.
-    early_stopping : bool, default True
-        Whether held-out rows decide the number of rounds, up to `max_iter`.
-    n_iter_no_change : int, default 10
-        Rounds without improvement.
-    random_state : int, RandomState or None, default None
-        Seed of the held-out rows, and those for the bins beyond 200,000 rows.
+    learning_rate, max_leaf_nodes, min_samples_leaf, l2_regularization
+        As in `GradientBoostingClassifier`.
+    max_iter, early_stopping, n_iter_no_change, random_state
+        As there.
 
     Attributes
     ----------
@@ -375,20 +363,8 @@ class MultilayerPerceptronRegressor(_MultilayerPerceptron, HeldOutRegressor):
 
     Parameters
     ----------
-    n_layers : int, default 2
-        Hidden layers.
-    n_units : int, default 128
-        Units of each of them.
-    alpha : float, default 1e-4
-        L2 penalty of the weights.
-    learning_rate : float, default 1e-3
-        First step size of Adam.
-    max_iter : int, default 1000
-        Maximum number of epochs; if it is reached, there is a ConvergenceWarning.
-    n_iter_no_change : int, default 50
-        Epochs without improvement: few of them stop on the noise of the held-out rows.
-    random_state : int, RandomState or None, default None
-        Seed of the held-out rows, the first weights and the batches.
+    n_layers, n_units, alpha, learning_rate, max_iter, n_iter_no_change, random_state
+        As in `MultilayerPerceptronClassifier`.
 
     Attributes
     ----------

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from kbench.arrays import inverse_roots
 from kbench.estimators import ExplicitMap
 from kbench.kernels import Precomputed, resolve_kernel
 from kbench.parameters import check_parameters, integer
@@ -293,8 +294,7 @@ class KernelKMeansMap(ExplicitMap):
             X[:]
         )
         self.n_iter_, self.converged_ = self.kmeans_.n_iter_, self.kmeans_.converged_
-        lengths = np.sqrt(np.maximum(self.kmeans_._norms, 0.0))
-        self._scales = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        self._scales = inverse_roots(np.maximum(self.kmeans_._norms, 0.0))
         return n_clusters
 
     def _transform(self, X):

@@ -118,18 +118,8 @@ class LightGBMRegressor(_LightGBM, HeldOutRegressor):
 
     Parameters
     ----------
-    learning_rate : float, default 0.1
-        Shrinkage of each tree.
-    num_leaves : int, default 31
-        Maximum number of leaves of a tree.
-    min_child_samples : int, default 20
-        Minimum number of rows of a leaf.
-    reg_lambda : float, default 0
-        Penalty of the leaves' values.
-    n_estimators : int, default 500
-        Rounds at most, of one tree each.
-    n_iter_no_change : int, default 10
-        Rounds without improvement.
+    learning_rate, num_leaves, min_child_samples, reg_lambda, n_estimators, n_iter_no_change
+        As in `LightGBMClassifier`.
     random_state : int, RandomState or None, default None
         Seed of the held-out rows.
 

@@ -77,7 +77,11 @@ class ActiveRows:
                 d = self._by_columns(g, J, members, sigma)
             else:  # no longer than the next best method would take
                 limit = _CG_MAX if following is None else int(costs[following] / step) + 1
-                d, n_iter, solved = self._iterated(g, J, members, sigma, accuracy, limit)
+                design, weights = self.design, sigma * members
+                if len(J) <= len(members) // 2:  # else zero weights cost less than a copy
+                    design, weights = design.part(J), np.full(len(J), sigma)
+                given = design, g, weights, accuracy
+                d, n_iter, solved = conjugate_gradients(*given, max_iter=limit)
                 self._cg_expected = n_iter if solved else 2 * n_iter
                 if not solved:
                     d, rough = None, d
@@ -127,12 +131,6 @@ class ActiveRows:
         H = self._S * sigma
         H.flat[:: len(H) + 1] += 1.0
         return cholesky_solve(H, -g)
-
-    def _iterated(self, g, J, members, sigma, accuracy, limit):
-        design, weights = self.design, sigma * members
-        if len(J) <= len(members) // 2:  # else zero weights cost less than a copy of most rows
-            design, weights = design.part(J), np.full(len(J), sigma)
-        return conjugate_gradients(design, g, weights, accuracy, max_iter=limit)
 
     def _by_rows(self, g, J, sigma):
         design = self.design

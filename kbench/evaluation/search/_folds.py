@@ -188,7 +188,9 @@ class FoldScorer:
         Where the path fails, its candidates are fitted one by one: one value of the path
         may be the cause.
         """
-        truth = self._truth(fold)
+        (train, test), data = fold, self.fitting.data
+        training = data.y[train], data.weights(train)
+        truth = Truth.make(data.y[test], data.weights(test), data.task, *training)
         try:
             fitted = embedded.fit([score.candidate for score in scores])
             values = list(embedded.score([each for each, _ in fitted], truth, self.criterion))
@@ -201,12 +203,6 @@ class FoldScorer:
             return
         for score, value, (_, converged) in zip(scores, values, fitted, strict=True):
             score.add(value, converged and embedded.converged)
-
-    def _truth(self, fold: Fold) -> Truth:
-        """Return what predictions of the test rows of a fold are scored against."""
-        (train, test), data = fold, self.fitting.data
-        training = data.y[train], data.weights(train)
-        return Truth.make(data.y[test], data.weights(test), data.task, *training)
 
     def _record_failure(self, scores: list[Score], error: Exception) -> None:
         self.failures.append(error)
