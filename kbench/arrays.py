@@ -5,8 +5,6 @@ one code runs on the host and on a GPU. Functions that are not in the standard, 
 computes faster in another way, have their variants here.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Times mean something only together with the machine that took them. Nothing heav
 A value that the operating system does not report (outside Linux, for example) is 0, empty or None.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import math

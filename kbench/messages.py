@@ -1,7 +1,5 @@
 """Wording that messages share."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import math

@@ -24,8 +24,6 @@ Nothing heavy is imported here. A check returns nothing and changes nothing: no
 result depends on it, so an edit of a message re-runs no cell.
 """
 
-from __future__ import annotations
-
 import glob
 import math
 import operator

@@ -6,8 +6,6 @@ the decision values of the final fit, as in scikit-learn's
 ``CalibratedClassifierCV(ensemble=False)``, which does not change labels.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Definitions and directions of the built-in metrics, without numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Methods (a feature map with a learner), built from the records of plugins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores of the predictions of one split. Nothing here runs code of a plugin."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Sizes of the parts of a split, without numpy."""
 
-from __future__ import annotations
-
 from kbench.records import Protocol
 
 

@@ -1,7 +1,5 @@
 """Rows and labels of one split: what a computation may see, and what is kept back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

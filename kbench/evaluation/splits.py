@@ -4,8 +4,6 @@ Split `i` depends only on the protocol, the data and `i`: splits can be added
 later, and adding a method changes none.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@
 A task travels in a `Request`; an `Answer` has its outcome and the host that computed it.
 """
 
-from __future__ import annotations
-
 import math
 import queue
 import threading

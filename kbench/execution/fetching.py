@@ -1,7 +1,5 @@
 """Fetching of datasets into the cache, each loaded in a sandbox."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -4,8 +4,6 @@ A plugin that patches scikit-learn or calls ``numpy.seterr`` would alter the num
 computed in its process, in no key. A snapshot before its code runs and one after show it.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ plugins. What it changes afterwards has no effect: the host scores the predictio
 Messages are named arrays, as bytes with their type and shape; nothing is unpickled.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -4,8 +4,6 @@ Plugins of kbench itself are always imported. A third-party plugin is imported b
 that run its code, and only if a sandboxed process has imported it before.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a run computes with: warm processes, this machine, and the sources of its data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any

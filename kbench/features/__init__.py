@@ -12,8 +12,6 @@ from here::
 Names are loaded on first use; ``__init__.pyi`` lists them with their homes.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Results that the journal has for planned cells already."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Cells of a suite, and the filters that select some of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase

@@ -4,8 +4,6 @@ Nothing here imports pydantic: completions of the command line read suite files 
 them, before they are checked.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import tomllib

@@ -1,7 +1,5 @@
 """What the modules, files, variables and distributions of manifests are now."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import csv

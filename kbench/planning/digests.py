@@ -1,7 +1,5 @@
 """Digests of files, kept by the states of the files; of sources, those of their syntax trees."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import hashlib

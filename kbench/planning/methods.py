@@ -1,7 +1,5 @@
 """Records of plugins for a cell's method: part of its key, and what is recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cells with their keys, the cached results of their splits, and the order of their tasks."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter

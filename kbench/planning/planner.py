@@ -3,8 +3,6 @@
 Planning loads no data: the cache's manifest has the checksums.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ A result line has its key, but no suite. With the plan next to it, results can b
 although the suite's file, its data or a plugin are gone, or its code has changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

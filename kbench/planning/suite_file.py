@@ -1,7 +1,5 @@
 """Suite files: TOML text becomes a `Suite`, or all its errors at once; published results."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

@@ -3,8 +3,6 @@
 The task of a dataset is one of its facts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial

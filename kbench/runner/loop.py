@@ -3,8 +3,6 @@
 A result is in the journal before anything else is done with it.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from contextlib import ExitStack, closing

@@ -1,7 +1,5 @@
 """A run: the state that its steps and the features share, its notices, and its report."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ mapped. Weights of instances and relational attributes are not supported.
 Format: https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/
 """
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import re

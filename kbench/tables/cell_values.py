@@ -3,8 +3,6 @@
 This module leaves with an exported model, and imports no scikit-learn: most files are read sooner.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence

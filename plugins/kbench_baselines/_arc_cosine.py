@@ -1,7 +1,5 @@
 """Random neurons: the features of arc-cosine kernels."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The scale of the maps' kernels, and the inputs as they are."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY, dataclass
 from functools import partial

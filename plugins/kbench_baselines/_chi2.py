@@ -1,7 +1,5 @@
 """Maps of the chi-squared kernels for histograms: scikit-learn's samplers."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.kernel_approximation import AdditiveChi2Sampler, SkewedChi2Sampler
 from sklearn.metrics.pairwise import additive_chi2_kernel

@@ -5,8 +5,6 @@ w drawn from its spectral measure. Every function that draws such w does so for
 the kernel at unit scale and returns an array of shape (n_features, n_frequencies).
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fourier features of frequencies that are drawn by their leverage on the training data."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ kernel over pairs of training rows, and the highest degree that minimises this v
 squared bias.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 

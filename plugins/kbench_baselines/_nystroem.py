@@ -4,8 +4,6 @@ Where landmarks are chosen, every `kernel` is a function: ``kernel(X, Y)`` is a 
 is an ndarray or a CSR matrix of shape (n_samples, n_features), `rng` a RandomState.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Indicators of the cells of random partitions: grids, Mondrian processes and trees."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Polynomial features: all monomials, a sketch of them, or pieces that make up splines."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 

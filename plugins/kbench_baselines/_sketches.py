@@ -5,8 +5,6 @@
 inner products. Wacker, Kanagawa and Filippone, arXiv:2201.08712.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 

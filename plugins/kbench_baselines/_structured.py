@@ -1,7 +1,5 @@
 """Fourier features whose frequencies are products of Hadamard and diagonal matrices."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np

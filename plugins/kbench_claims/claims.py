@@ -1,7 +1,5 @@
 """What the rows of a suite show of its methods: variance, searches, warnings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

@@ -1,7 +1,5 @@
 """Where the variance of scores comes from, and what more splits can do about it."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Sequence

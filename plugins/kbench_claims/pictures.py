@@ -1,7 +1,5 @@
 """Charts as SVG: agreement with published values, and metrics that maps have learned."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

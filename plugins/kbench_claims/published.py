@@ -1,7 +1,5 @@
 """Results next to the values that papers report, in numbers and as tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

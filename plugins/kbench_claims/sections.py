@@ -1,7 +1,5 @@
 """The sections of a report on variance, searches, warnings, published values and metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

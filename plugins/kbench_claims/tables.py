@@ -1,7 +1,5 @@
 """Sentences and tables of variance, searches and warnings."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable

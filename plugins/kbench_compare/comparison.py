@@ -1,7 +1,5 @@
 """Two sets of rows, cell by cell: changes of the metric and of times, and the verdicts."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

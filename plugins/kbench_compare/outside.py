@@ -4,8 +4,6 @@ Only fields that are used in computations or printed are checked; a row may hold
 anything else.
 """
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from typing import Annotated, Any, Literal

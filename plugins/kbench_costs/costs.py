@@ -5,8 +5,6 @@ kept in the journal by the key of their cell, which has the method, the data and
 the journal is that of one machine.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import threading

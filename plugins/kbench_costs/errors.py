@@ -1,7 +1,5 @@
 """Predicted costs of tasks against the measured ones, and what the report says of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from statistics import median
 

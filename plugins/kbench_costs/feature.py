@@ -1,7 +1,5 @@
 """The hooks of predicted costs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

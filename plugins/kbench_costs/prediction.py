@@ -5,8 +5,6 @@ whatever a plugin does. `predict` extrapolates from the trials of a cell to all 
 `too_large` writes why a cell cannot fit into the limit of memory.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence

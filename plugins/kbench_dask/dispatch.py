@@ -5,8 +5,6 @@ which tasks a dead worker had, and tries them once on another worker, not as oft
 as the scheduler would.
 """
 
-from __future__ import annotations
-
 import queue
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

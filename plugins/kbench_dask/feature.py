@@ -1,7 +1,5 @@
 """The hooks of the Dask engine."""
 
-from __future__ import annotations
-
 from kbench import features
 from kbench.features import hookimpl
 

@@ -5,8 +5,6 @@ components from; if that is what this process has, it starts the warm parent of 
 and is ready.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging

@@ -5,8 +5,6 @@ may have changed until the next. It lives as long as the client holds the future
 of `prepare`, so that a client that dies leaves nothing behind.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -6,8 +6,6 @@ in the coding of the labels, digits is only the test set of optdigits (28), and
 diabetes has nothing in common with 37. Only wine equals its counterpart (187) value by value.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn import datasets
 

@@ -4,8 +4,6 @@ All are development sets: they show what a map can represent, and support no
 claim about real data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -3,8 +3,6 @@
 The result is that of pandas on the whole table, whatever the blocks are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """CSV files, read block by block: the types of columns are those of the whole file."""
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import csv

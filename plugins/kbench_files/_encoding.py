@@ -1,7 +1,5 @@
 """From blocks of a table to a dataset: one pass finds the columns, another encodes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial

@@ -7,8 +7,6 @@ Files except ARFF and Excel are read block by block, so that a table is never in
 whole. The result does not depend on the blocks.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Sequence

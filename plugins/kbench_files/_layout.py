@@ -4,8 +4,6 @@ Files from spreadsheet programs have titles above the names, names in two rows, 
 other tables. This module leaves with an exported model, which reads new files in the same way.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -3,8 +3,6 @@
 A path is relative to the current folder.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Iterator, Sequence

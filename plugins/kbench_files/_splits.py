@@ -1,7 +1,5 @@
 """Splits that a user defines: by a file of them, by groups of rows, or by their order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files in the format of SVMlight and LIBSVM, read block by block into a CSR matrix."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from typing import Any

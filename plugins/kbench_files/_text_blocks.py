@@ -1,7 +1,5 @@
 """Blocks of rows of a CSV file, all cells as strings; bundled with each exported model."""
 
-from __future__ import annotations
-
 import bz2
 import contextlib
 import csv

@@ -1,7 +1,5 @@
 """Files whose columns have types: parquet, read block by block, Excel and dense ARFF."""
 
-from __future__ import annotations
-
 import contextlib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The check: inputs, targets and a split in, findings out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

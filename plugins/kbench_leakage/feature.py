@@ -1,7 +1,5 @@
 """The hooks of the search for leakage."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kbench import features

@@ -1,7 +1,5 @@
 """Findings of a leakage check, and which of them are suspicious."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 

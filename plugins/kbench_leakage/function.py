@@ -1,7 +1,5 @@
 """`kbench.find_leakage`: the check for Python."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

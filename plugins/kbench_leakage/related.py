@@ -5,8 +5,6 @@ any order, and the smallest hashes of its rows, from which the share of common r
 datasets is estimated (A. Broder, "On the resemblance and containment of documents", 1997).
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

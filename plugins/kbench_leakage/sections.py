@@ -1,7 +1,5 @@
 """What runs and reports say of signs of leakage: notices, and a section."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary

@@ -1,7 +1,5 @@
 """The check of datasets in the data cache on the first split of a protocol, kept by its code."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

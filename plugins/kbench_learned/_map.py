@@ -1,7 +1,5 @@
 """`LearnedMetricMap`: a feature map around another one, in a learned metric."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -1,7 +1,5 @@
 """From average gradient outer products to linear maps of the inputs, round by round."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

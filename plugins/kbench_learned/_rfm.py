@@ -1,7 +1,5 @@
 """Exact recursive feature machines: kernel ridge regression in a learned metric."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

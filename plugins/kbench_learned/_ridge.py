@@ -1,7 +1,5 @@
 """Ridge regression on blocks of embedded rows, with all penalties at once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

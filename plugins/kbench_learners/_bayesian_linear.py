@@ -1,7 +1,5 @@
 """Bayesian linear models of targets and of classes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

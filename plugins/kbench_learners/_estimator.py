@@ -1,7 +1,5 @@
 """Bases of the learners: checks of inputs, binary problems of classes, paths, linear functions."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from itertools import combinations

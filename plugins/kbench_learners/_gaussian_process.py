@@ -1,7 +1,5 @@
 """Exact Gaussian process regression, from scikit-learn."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Boosting and perceptrons of scikit-learn, stopped early on held-out training rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

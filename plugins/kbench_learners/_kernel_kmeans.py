@@ -1,7 +1,5 @@
 """k-means in the space of a kernel."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 

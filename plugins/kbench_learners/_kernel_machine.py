@@ -1,7 +1,5 @@
 """Parts that the learners with a parameter `kernel` share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The kernel perceptron, which keeps only its mistakes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Support vector machines on any kernel, with and without bias."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 LightGBM comes with the extra ``lightgbm``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Linear support vector machines along a path of C."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

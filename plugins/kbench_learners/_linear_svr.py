@@ -1,7 +1,5 @@
 """Linear support vector regression with the squared epsilon-insensitive loss."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Logistic regression along a path of C."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -12,8 +12,6 @@ multiple kernel learning", JMLR 7, 2006, Algorithm 1). A machine that is solved 
 gives the next row. J of several binary problems is the sum of theirs.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass

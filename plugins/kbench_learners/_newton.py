@@ -20,8 +20,6 @@ factorisation in the columns, one in the rows that have curvature (Woodbury's id
 conjugate gradients.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

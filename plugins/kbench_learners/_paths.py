@@ -1,7 +1,5 @@
 """Regularisation paths of binary linear classifiers, warm-started in C."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Reference learners that belong in every comparison, most of them from scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor

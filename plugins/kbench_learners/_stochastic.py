@@ -1,7 +1,5 @@
 """Stochastic gradient descent: scikit-learn's, in memory or in passes over blocks of rows."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.base import clone
 from sklearn.linear_model import SGDClassifier

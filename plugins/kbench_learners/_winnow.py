@@ -1,7 +1,5 @@
 """Balanced Winnow: multiplicative updates for linear separators."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

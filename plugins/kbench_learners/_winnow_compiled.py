@@ -1,7 +1,5 @@
 """One pass of Balanced Winnow, compiled by numba when this module is imported."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit, types
 

@@ -1,7 +1,5 @@
 """`kbench data`: list, fetch, verify and clear the data cache."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Annotated

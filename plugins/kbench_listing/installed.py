@@ -1,7 +1,5 @@
 """`kbench list` and `kbench show`: installed components, and their parameters."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """`kbench sync` and `kbench ui`."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

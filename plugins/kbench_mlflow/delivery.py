@@ -4,8 +4,6 @@ The journal has all results already; a store that is down, or was deleted, gets 
 `kbench sync`, or with the next run. Nothing is computed for that.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

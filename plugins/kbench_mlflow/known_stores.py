@@ -1,7 +1,5 @@
 """Names of the suites that have runs in a store, for completion and for messages."""
 
-from __future__ import annotations
-
 from kbench.features import Journal, KbenchError, Plans, cluster_id, machine_id, state_folder
 from kbench_mlflow.tracking.address import Address, default_uri
 from kbench_mlflow.tracking.database import suites_without_mlflow

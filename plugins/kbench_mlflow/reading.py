@@ -1,7 +1,5 @@
 """Rows of a suite from MLflow's runs, as they are read back."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

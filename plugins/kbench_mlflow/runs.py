@@ -1,7 +1,5 @@
 """The MLflow runs of finished cells, and of methods: means over the datasets of all methods."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeGuard

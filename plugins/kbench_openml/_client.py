@@ -4,8 +4,6 @@ Pickles are neither read nor written, and the client's exceptions, which have no
 common base class, become `DatasetError`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import logging

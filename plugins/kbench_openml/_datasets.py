@@ -4,8 +4,6 @@ The client's cache is not trusted: each use compares the MD5 that OpenML states 
 the number of rows that OpenML counted, and parses the data from the checked file.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

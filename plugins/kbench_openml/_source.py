@@ -4,8 +4,6 @@ The openml client finds and downloads (with its configuration and cache), under 
 rules of `_transport` and `_client`; `_datasets` checks the results.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

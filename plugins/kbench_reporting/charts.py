@@ -1,7 +1,5 @@
 """The charts of the page, each with the table of its values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """`kbench report` and `kbench plot`: a suite's results as a page, and as figures for a paper."""
 
-from __future__ import annotations
-
 import re
 import webbrowser
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 With a row per method it is as readable with 30 methods as with 3. Long names have several lines.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The hooks of reports: the page and the figures of a suite's results."""
 
-from __future__ import annotations
-
 from kbench import features
 from kbench.features import hookimpl
 

@@ -4,8 +4,6 @@ Marks of the table of scores, growth of fit times, the certainty of fronts, rank
 means, search budgets, and warnings.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections import Counter

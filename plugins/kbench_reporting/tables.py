@@ -1,7 +1,5 @@
 """The tables of a report, before they are formatted."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`kbench rescore`: adds metrics to existing results, from the predictions that were kept."""
 
-from __future__ import annotations
-
 import json
 import os
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """The hooks of rescoring."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kbench import features

@@ -1,7 +1,5 @@
 """Metrics that are added to existing results, from the predictions that were kept of them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -9,8 +9,6 @@ method and replace it, or plan only one good split. Only built-in components hav
 here: reading imported results runs no code of plugins.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

@@ -1,7 +1,5 @@
 """The records of a bundle: the schema of each line of its files."""
 
-from __future__ import annotations
-
 import marshal
 import math
 from collections import UserDict

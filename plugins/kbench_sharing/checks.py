@@ -4,8 +4,6 @@ Each check raises a BundleError. None can detect plausible invented numbers:
 `kbench_sharing.verifying` recomputes results for that.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from fractions import Fraction

@@ -4,8 +4,6 @@ xz compresses columns twice as well as rows. Fields of metrics, details, limits 
 search are separate columns. A missing field is null.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

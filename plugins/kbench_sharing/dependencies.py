@@ -1,7 +1,5 @@
 """Dependencies of results in bundles: names and hashes, without paths and values."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set

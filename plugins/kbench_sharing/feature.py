@@ -1,7 +1,5 @@
 """Hooks for shared results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 from kbench import features

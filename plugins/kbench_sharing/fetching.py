@@ -1,7 +1,5 @@
 """Download a bundle from a server: https only, with limits on size, redirects and time."""
 
-from __future__ import annotations
-
 import http.client
 import ipaddress
 import queue

@@ -1,7 +1,5 @@
 """Files for a paper: tables, figures, a reproducibility statement and a citation."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Each line has the kept predictions of one split and one seed of the map, in the 
 `kbench.storage.predictions`, which is never unpickled.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import math

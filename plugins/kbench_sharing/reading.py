@@ -1,7 +1,5 @@
 """Read the bundle of another user: nothing in it is executed or unpickled."""
 
-from __future__ import annotations
-
 import io
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping

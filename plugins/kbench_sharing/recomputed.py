@@ -6,8 +6,6 @@ the rows file>/<SHA-256 of the content>.jsonl``: files that are never changed, w
 split.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath

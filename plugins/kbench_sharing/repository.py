@@ -7,8 +7,6 @@ among the results, and what it has added is whole. What it leaves next to them i
 one. A repository on a git server is cloned, gets the rows as a commit, and is pushed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Validate strings of a bundle for display, and parse its JSON strictly."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -3,8 +3,6 @@
 Its author cannot predict the sample. Nothing is written to the journal or MLflow.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections import Counter

@@ -4,8 +4,6 @@ The results are recalled without fetching or computing anything. Third-party plu
 named by their distributions, and shared as text.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

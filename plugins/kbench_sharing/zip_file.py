@@ -4,8 +4,6 @@ What it may expand to is limited by its size: a few bytes are not gigabytes. The
 bundles unpack to 19 times their size at most; the factors here are several times larger.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import lzma

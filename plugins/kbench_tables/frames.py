@@ -1,7 +1,5 @@
 """A user's data frame as a parquet file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

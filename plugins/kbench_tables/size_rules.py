@@ -1,7 +1,5 @@
 """Read suite files with rules on the size of data for one dataset."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Detect numbers with a unit, and date formats, among the strings of a column."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import warnings

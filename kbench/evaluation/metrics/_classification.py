@@ -1,7 +1,5 @@
 """Metrics of predicted labels, of probabilities, and of scores that rank rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Means over rows, and the rows that count."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable

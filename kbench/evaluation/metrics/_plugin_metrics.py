@@ -1,7 +1,5 @@
 """Metrics that plugins give, with arguments like those of scikit-learn's metrics."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import numbers

@@ -1,7 +1,5 @@
 """Metrics of predicted numbers, and of normal predictive distributions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

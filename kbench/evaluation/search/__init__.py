@@ -1,7 +1,5 @@
 """Choice of parameters by inner cross-validation, on the training set only."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

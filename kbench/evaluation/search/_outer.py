@@ -1,7 +1,5 @@
 """Scoring candidates on inner folds that share one map, fitted on the whole training set."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ Moore (Hoeffding races, NIPS 1993) also drop models before they have seen all va
 Folds and not rows: the best C and the best bandwidth shift with the rows of a fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -10,8 +10,6 @@ A warm parent records; a task reports, from `begin` on, what its components need
 it loads and reads later, as soon as that happens: what a killed task has reported is kept.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable
 

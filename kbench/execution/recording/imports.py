@@ -1,7 +1,5 @@
 """The modules of a process: who imported them, and what a task needs of them."""
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import hashlib

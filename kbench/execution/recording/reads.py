@@ -1,7 +1,5 @@
 """What modules of a process read: files, folders, distributions and environment variables."""
 
-from __future__ import annotations
-
 import builtins
 import hashlib
 import io

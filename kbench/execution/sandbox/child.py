@@ -1,7 +1,5 @@
 """The task process: isolate itself, call the function, report, end."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import faulthandler

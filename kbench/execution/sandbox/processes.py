@@ -4,8 +4,6 @@ Linux answers through ``/proc`` and ``prctl``: psutil would be slow and large in
 Elsewhere memory comes from ``ps``, and processes that leave their session are not found.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

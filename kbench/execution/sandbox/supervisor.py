@@ -4,8 +4,6 @@ It has one thread and one loop. It expects that a task does anything to itself, 
 never blocks on a task.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import gc

@@ -5,8 +5,6 @@ it is watched without its help. Its time counts only while the client runs too: 
 was suspended, or a client that was stopped, finds its supervisor as it was.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Messages between the three processes: a JSON header and a body of bytes."""
 
-from __future__ import annotations
-
 import json
 import struct
 from typing import Any

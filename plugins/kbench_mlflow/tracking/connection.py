@@ -4,8 +4,6 @@ Its other errors, warnings and output are silenced, also while it saves a model.
 quickly whether it answers, and opened by one process at a time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import logging

@@ -3,8 +3,6 @@
 Its runs are read in milliseconds: by SQLite, without importing MLflow.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

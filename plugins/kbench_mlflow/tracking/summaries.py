@@ -3,8 +3,6 @@
 Readers do not take them for cells.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

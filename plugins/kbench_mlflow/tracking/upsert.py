@@ -4,8 +4,6 @@ The tag ``kbench.digest`` goes with the last piece of content, and the status
 after it: a run that lacks one of them is found and completed, or written again.
 """
 
-from __future__ import annotations
-
 import getpass
 import os
 import re

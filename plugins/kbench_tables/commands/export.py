@@ -1,7 +1,5 @@
 """`kbench export`: a method of a suite, fitted on all data and saved as a model."""
 
-from __future__ import annotations
-
 import hashlib
 import shlex
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ The modules are those of the static import closure. Imports between them become 
 that the package works under any name and next to an installed kbench.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The static import closure of modules, read in their source without running anything."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Reconstruct the table of a dataset from its encoder."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any

@@ -1,7 +1,5 @@
 """Search and fit a method on all rows of its dataset."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Mapping, Sequence

@@ -7,8 +7,6 @@ fitted on all rows: cross-validated residual intervals, a form of cross-conforma
 learners without probabilities.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Prediction intervals from out-of-fold residuals; this module is bundled with a model."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

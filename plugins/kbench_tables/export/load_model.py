@@ -1,7 +1,5 @@
 """Verify and load the folder of a model; its code is imported from the verified bytes."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json

@@ -3,8 +3,6 @@
 It also reports rows that differ from the training data.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Export a cell: fit it, write its folder and card, load it again and compare predictions."""
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

@@ -4,8 +4,6 @@ The input is the encoded table, float64 with NaN for missing values. The graph i
 scales, takes the cosines of Fourier features, and multiplies by the coefficients.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any

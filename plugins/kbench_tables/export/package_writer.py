@@ -1,7 +1,5 @@
 """The folder of a model that needs numpy, scipy and scikit-learn, but not kbench."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

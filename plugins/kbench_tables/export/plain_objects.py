@@ -6,8 +6,6 @@ and of the packages that it names, and a few constructors that numpy and scikit-
 no other function. This module is bundled with an exported model.
 """
 
-from __future__ import annotations
-
 import base64
 import copyreg
 import functools

@@ -1,7 +1,5 @@
 """Compare methods on a user's file: its suite, its rows, its recommendation."""
 
-from __future__ import annotations
-
 import math
 import os
 import time

@@ -1,7 +1,5 @@
 """`kbench.recommend`: a comparison on a data frame or a file, from Python."""
 
-from __future__ import annotations
-
 import html
 import shutil
 import tempfile

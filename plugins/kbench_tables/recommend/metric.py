@@ -1,7 +1,5 @@
 """The metric by which methods are compared on a user's file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The result of a comparison on a user's data, as sentences and as a report page."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import groupby

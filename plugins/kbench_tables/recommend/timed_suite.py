@@ -1,7 +1,5 @@
 """The suite of a recommendation within a time limit, and parameters that the user gives."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """A user's file as a suite: the methods of `OWN_TABLES` for data of its size."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
