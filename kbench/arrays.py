@@ -145,21 +145,30 @@ def on_device(fitted: T, X: Array) -> T:
     return converted
 
 
-def _converted(fitted: Array, convert: Callable[[Array], Array]) -> Array:
-    value = fitted
-    if isinstance(value, list | tuple):
-        # a named tuple takes its items one by one
-        items = [_converted(item, convert) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if isinstance(value, dict):
-        return type(value)({key: _converted(item, convert) for key, item in value.items()})
-    if isinstance(value, np.ndarray) or namespace(value) is not np:
-        return convert(value)
-    is_code = isinstance(value, type) or inspect.isroutine(value) or inspect.ismodule(value)
-    if hasattr(value, "__dict__") and not is_code and not hasattr(value, "tocsr"):
-        value = copy.copy(value)
-        attributes = {key: _converted(item, convert) for key, item in vars(fitted).items()}
-        value.__dict__.update(attributes)
+def _converted(
+    fitted: Array, convert: Callable[[Array], Array], seen: dict[int, Array] | None = None
+) -> Array:
+    """Return what has arrays as a copy with others; anything else, and circles, as it is."""
+    seen = {} if seen is None else seen
+    if isinstance(fitted, type) or inspect.isroutine(fitted) or inspect.ismodule(fitted):
+        return fitted
+    if isinstance(fitted, np.ndarray) or namespace(fitted) is not np:
+        return convert(fitted)
+    if id(fitted) in seen or hasattr(fitted, "tocsr"):
+        return seen.get(id(fitted), fitted)
+    value = seen[id(fitted)] = fitted
+    if isinstance(fitted, list | tuple):
+        items = [_converted(item, convert, seen) for item in fitted]
+        if any(new is not item for new, item in zip(items, fitted, strict=True)):
+            # a named tuple takes its items one by one
+            value = type(fitted)(*items) if hasattr(fitted, "_fields") else type(fitted)(items)
+    else:
+        inside = fitted if isinstance(fitted, dict) else getattr(fitted, "__dict__", {})
+        items = {key: _converted(item, convert, seen) for key, item in inside.items()}
+        if changed := {key: new for key, new in items.items() if new is not inside[key]}:
+            value = copy.copy(fitted)
+            (value if isinstance(value, dict) else vars(value)).update(changed)
+    seen[id(fitted)] = value
     return value
 
 

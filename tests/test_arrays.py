@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
+import logging
+import threading
+from collections import defaultdict, namedtuple
 from types import SimpleNamespace
 
 import array_api_strict as strict
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.linalg import hadamard
+from sklearn.utils import Bunch
 
 from kbench.arrays import (
     host_type,
@@ -71,6 +74,18 @@ def test_estimators_come_to_the_host_with_all_their_arrays():
     assert copied.parts[1] == 3
     assert copied.table["k"].numbers is inner.numbers
     assert fitted.array is array  # the original stays
+
+
+def test_what_has_no_arrays_and_what_refers_to_itself_comes_to_the_host(xp):
+    array, logger, opened = xp.asarray([1.0, 2.0]), logging.getLogger("x"), threading.Lock()
+    fitted = SimpleNamespace(array=array, logger=logger, kind=np.float64, lock=opened)
+    fitted.itself = fitted
+    fitted.tables = defaultdict(list, k=array), Bunch(k=array)
+    copied = on_host(fitted)
+    assert (copied.logger, copied.kind, copied.lock) == (logger, np.float64, opened)
+    assert all(type(table["k"]) is np.ndarray for table in copied.tables)
+    assert type(copied.array) is np.ndarray
+    assert [type(each) for each in copied.tables] == [defaultdict, Bunch]
 
 
 def test_torch_has_the_namespace_of_the_standard():

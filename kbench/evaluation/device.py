@@ -89,7 +89,7 @@ class TorchDevice(Device):
     def __init__(self, name: str) -> None:
         self.name = name
         # scikit-learn wants it; sandboxes have it before scipy is imported
-        os.environ.setdefault("SCIPY_ARRAY_API", "1")
+        os.environ["SCIPY_ARRAY_API"] = "1"
         self._torch = torch = _load(name, "torch")
         _load(name, "array_api_compat.torch")
         self._device = "cuda" if name == "cuda" else "cpu"
@@ -158,7 +158,7 @@ def take_gpu(slot: int) -> None:
 def _load(device: str, package: str) -> ModuleType:
     try:
         return importlib.import_module(package)
-    except ImportError as error:
+    except (ImportError, OSError) as error:  # a library of CUDA may be missing
         raise SuiteError(
             f'device = "{device}" in [protocol] needs torch{how_to_get("torch")} ({error})'
         ) from None

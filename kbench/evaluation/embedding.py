@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kbench.arrays import as_type, on_host, to_numpy
+from kbench.arrays import as_type, on_device, on_host, to_numpy
 from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import FittedLearner, FittedMap, check_embedding
 from kbench.evaluation.device import HOST, Device
@@ -236,6 +236,11 @@ class Embedding:
         given = (inputs, targets) if supervised else (inputs,)
         with warnings.catch_warnings(record=True, action="always") as caught, device.dispatch():
             fit = run(lambda: device.wait(fitting.build_map(candidate).fit(*given)))
+        if isinstance(inputs, LazyRows) and not device.is_host:
+            # what was fitted on the host would go to the device with each block
+            with clock:
+                first = device.put(inputs[:1], np.dtype(dtype))
+                fit = replace(fit, value=on_device(fit.value, first))
         return cls(steps, fit, label, caught, of_blocks, *sizes, device, clock.wall), X
 
     @property

@@ -26,6 +26,7 @@ from kbench.arrays import (
     as_type,
     cholesky_solver,
     diagonal,
+    empty,
     indicators,
     like,
     namespace,
@@ -431,7 +432,7 @@ class DeviceDescent(Descent):
         sample: Sample,
         estimators: Callable[[], list[Any]],
     ) -> None:
-        self._n_classes, self._like = len(sample.classes), sample.Z[:1, ...]
+        self._n_classes, self._like = len(sample.classes), empty((0,), sample.Z)
         super().__init__(problems, bias, sample, estimators, max_bytes=_DEVICE_BYTES)
 
     def _begin_pass(self) -> None:

@@ -1,17 +1,19 @@
 """Splits that are computed on a device: by array-api-strict, and by torch where it is installed."""
 
+import weakref
 from dataclasses import replace
 
 import array_api_strict
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 
-from kbench import Dataset, KbenchError, PluginError, Protocol
+from kbench import Dataset, KbenchError, PluginError, Protocol, SuiteError
 from kbench.arrays import like, namespace, to_numpy
-from kbench.evaluation import block_fits, device, lazy_rows, passes
+from kbench.evaluation import block_fits, device, embedding, lazy_rows, passes
 from kbench.evaluation.device import Device
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
@@ -315,6 +317,61 @@ def test_one_candidate_is_warmed_up_where_it_is_timed(name):
 def test_logarithmic_targets(name, monkeypatch):
     method, protocol = Method(WAVES, LEARNERS["regressor"]), Protocol(target_scale="log")
     assert_equal(*reversed(both(monkeypatch, make_dataset(0), method, protocol, name)))
+
+
+def test_what_is_fitted_on_lazy_rows_goes_to_the_device_once(name, monkeypatch):
+    class Lazy(Waves):
+        takes_lazy_rows = True
+
+        def transform(self, X):
+            assert namespace(self.frequencies_) is namespace(X)
+            return super().transform(X)
+
+    monkeypatch.setattr(embedding, "FIT_BYTES", 0)
+    method = Method(EstimatorSpec(Lazy), LEARNERS["ridge"])
+    found = evaluate_split(make_dataset(2), 0, method, Protocol(device=name))
+    assert found.metrics["search_failures"] == 0
+
+
+def test_a_failed_candidate_leaves_its_memory_to_the_others(name):
+    failed = []
+
+    class Failing(Waves):
+        def transform(self, X):
+            Z = super().transform(X)
+            if self.factor == 2.0:
+                failed.append(weakref.ref(Z))
+                raise MemoryError("CUDA out of memory")
+            assert {ref() for ref in failed} == {None}
+            return Z
+
+    method = Method(replace(WAVES, make=Failing), LEARNERS["ridge"])
+    found = evaluate_split(make_dataset(2), 0, method, Protocol(device=name))
+    assert 0 < found.metrics["search_failures"] < found.metrics["n_candidates"]
+
+
+def test_a_descent_keeps_nothing_of_its_sample():
+    torch = pytest.importorskip("torch", reason="torch (the extra gpu) is not installed")
+    Z = torch.ones((50, 3), dtype=torch.float64)
+    sample = block_fits.Sample(Z, np.arange(50) % 2, np.arange(2), np.full(2, 25))
+    fit = LogisticClassifier().begin_fit(sample, [1.0])
+    assert fit._descent._like.untyped_storage().nbytes() < Z.untyped_storage().nbytes()
+
+
+def test_estimators_of_scikit_learn_compute_whatever_the_environment_says(monkeypatch):
+    pytest.importorskip("torch", reason="torch (the extra gpu) is not installed")
+    monkeypatch.setenv("SCIPY_ARRAY_API", "0")
+    with Device.of("torch-cpu").dispatch():
+        assert get_config()["array_api_dispatch"]
+
+
+def test_a_library_of_cuda_that_is_missing_is_named(monkeypatch):
+    def fail(name):
+        raise OSError("libcudart.so: cannot open shared object file")
+
+    monkeypatch.setattr(device.importlib, "import_module", fail)
+    with pytest.raises(SuiteError, match=r"needs torch.*libcudart"):
+        Device.of("cuda")
 
 
 def test_clocks_wait_for_the_device(name):

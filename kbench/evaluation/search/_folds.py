@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -205,6 +206,8 @@ class FoldScorer:
             score.add(value, converged and embedded.converged)
 
     def _record_failure(self, scores: list[Score], error: Exception) -> None:
+        # its frames hold embeddings, for which later candidates need the memory
+        traceback.clear_frames(error.__traceback__)
         self.failures.append(error)
         for score in scores:
             score.error = score.error or f"{type(error).__name__}: {error}"
