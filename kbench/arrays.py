@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 Matrix: TypeAlias = "np.ndarray | csr_matrix"
 MatrixLike: TypeAlias = "ArrayLike | csr_matrix"
 
-
 Array: TypeAlias = Any
 """An array of any namespace."""
 
@@ -61,8 +60,7 @@ def like(values: Array, X: Array, dtype: Array = None) -> Array:
     """
     xp, dtype = namespace(X), dtype or X.dtype
     if xp is np:
-        is_sparse = hasattr(values, "tocsr")
-        return (values if is_sparse else to_numpy(values)).astype(dtype, copy=False)
+        return (values if hasattr(values, "tocsr") else to_numpy(values)).astype(dtype, copy=False)
     return xp.asarray(_portable(values, xp), dtype=dtype, device=X.device)
 
 
@@ -124,7 +122,7 @@ def on_host(fitted: T) -> T:
 
     Attributes, lists, tuples and dicts are followed.
     """
-    converted: T = _converted(fitted, to_numpy)
+    converted: T = _converted(fitted, to_numpy, {})
     return converted
 
 
@@ -141,15 +139,13 @@ def on_device(fitted: T, X: Array) -> T:
             if namespace(values) is not np or values.dtype.kind in "biufc"
             else values
         ),
+        {},
     )
     return converted
 
 
-def _converted(
-    fitted: Array, convert: Callable[[Array], Array], seen: dict[int, Array] | None = None
-) -> Array:
+def _converted(fitted: Array, convert: Callable[[Array], Array], seen: dict[int, Array]) -> Array:
     """Return what has arrays as a copy with others; anything else, and circles, as it is."""
-    seen = {} if seen is None else seen
     if isinstance(fitted, type) or inspect.isroutine(fitted) or inspect.ismodule(fitted):
         return fitted
     if isinstance(fitted, np.ndarray) or namespace(fitted) is not np:
@@ -160,14 +156,13 @@ def _converted(
     if isinstance(fitted, list | tuple):
         items = [_converted(item, convert, seen) for item in fitted]
         if any(new is not item for new, item in zip(items, fitted, strict=True)):
-            # a named tuple takes its items one by one
-            value = type(fitted)(*items) if hasattr(fitted, "_fields") else type(fitted)(items)
+            value = getattr(fitted, "_make", type(fitted))(items)  # of a named tuple
     else:
         inside = fitted if isinstance(fitted, dict) else getattr(fitted, "__dict__", {})
-        items = {key: _converted(item, convert, seen) for key, item in inside.items()}
-        if changed := {key: new for key, new in items.items() if new is not inside[key]}:
+        given = {key: _converted(item, convert, seen) for key, item in inside.items()}
+        if any(given[key] is not inside[key] for key in given):
             value = copy.copy(fitted)
-            (value if isinstance(value, dict) else vars(value)).update(changed)
+            (value if isinstance(value, dict) else value.__dict__).update(given)
     seen[id(fitted)] = value
     return value
 
@@ -357,8 +352,7 @@ def cholesky_solver(H: Array, new: np.ndarray) -> Callable[[Array], Array] | Non
         changed.flat[:: len(H) + 1] = new
         factor, info = lapack.dpotrf(changed.T, lower=1, overwrite_a=1, clean=0)
         return None if info else lambda B: lapack.dpotrs(factor, B, lower=1)[0]
-    change = like(new - diagonal(H), H)
-    H = H + xp.eye(H.shape[0], dtype=H.dtype, device=H.device) * change
+    H = H + xp.eye(H.shape[0], dtype=H.dtype, device=H.device) * like(new - diagonal(H), H)
     if hasattr(xp.linalg, "cholesky_ex"):  # of torch
         factor, info = xp.linalg.cholesky_ex(H)
         return None if int(info) else lambda B: xp.cholesky_solve(B, factor)

@@ -239,8 +239,7 @@ class Embedding:
         if isinstance(inputs, LazyRows) and not device.is_host:
             # what was fitted on the host would go to the device with each block
             with clock:
-                first = device.put(inputs[:1], np.dtype(dtype))
-                fit = replace(fit, value=on_device(fit.value, first))
+                fit = replace(fit, value=on_device(fit.value, device.put(inputs[:1], DOUBLE)))
         return cls(steps, fit, label, caught, of_blocks, *sizes, device, clock.wall), X
 
     @property

@@ -115,7 +115,7 @@ class Sums:
     @property
     def moments(self) -> Array:
         """Sum of (z - mean)(y - target_mean)'."""
-        return self.zy - self.z[:, None] * like(self.target_mean, self.z)[None, :]
+        return self.zy - self.z[:, None] * like(self.y / self.n, self.z)[None, :]
 
     def largest_eigenvalue(self) -> float:
         """Return the largest eigenvalue of `gram`."""

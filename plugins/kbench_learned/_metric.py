@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.base import clone
 
-from kbench.arrays import like, take, to_numpy
+from kbench.arrays import Array, like, take, to_numpy
 from kbench_learned._ridge import Fold, Path, blocks, ridge_path
 
 
@@ -191,7 +191,7 @@ class Fitted:
         return transform @ (to_numpy(inner) / X.shape[0]) @ transform.T
 
 
-def image(X: np.ndarray, rows: np.ndarray, transform: np.ndarray) -> np.ndarray:
+def image(X: Array, rows: np.ndarray, transform: np.ndarray) -> Array:
     """Transform some rows, in the namespace of `X`; the transform is an array of numpy."""
     return take(X, rows) @ like(transform, X)
 

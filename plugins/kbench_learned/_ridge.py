@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from kbench.arrays import like, namespace, take, take_columns, to_numpy
+from kbench.arrays import Array, like, namespace, take, take_columns, to_numpy
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Path:
     shift: np.ndarray
     target: np.ndarray
 
-    def coef(self, penalty: int) -> np.ndarray:
+    def coef(self, penalty: int) -> Array:
         """Coefficients of the features, (n_outputs, n_features), with a penalty."""
         return (self.basis @ self.weights[penalty, ...]).T
 
@@ -182,14 +182,14 @@ def _from_rows(Z, targets: np.ndarray) -> Path:
     return Path(basis, weights, mean, target)
 
 
-def _shrunk(values: np.ndarray, moments: np.ndarray, n_rows: int) -> np.ndarray:
+def _shrunk(values: Array, moments: Array, n_rows: int) -> Array:
     """Divide moments by eigenvalues plus each penalty: (n_penalties, n_directions, n_outputs)."""
     xp = namespace(values)
     penalties = PENALTIES * (float(xp.sum(values)) / n_rows or 1.0)
     return xp.stack([moments / (values + float(penalty))[:, None] for penalty in penalties])
 
 
-def _eigh(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _eigh(gram: Array) -> Array:
     """Eigenvalues, ascending, and eigenvectors; numpy's matrix is overwritten."""
     if (xp := namespace(gram)) is not np:
         return xp.linalg.eigh(gram)

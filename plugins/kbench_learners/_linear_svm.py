@@ -115,7 +115,6 @@ class LinearSVM(LinearClassifier, PathClassifier):
     """
 
     _path = "C"
-
     takes_any_namespace = True
     _order = "C"  # rows are read as contiguous vectors
 

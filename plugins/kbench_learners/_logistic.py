@@ -68,7 +68,6 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
     """
 
     _path = "C"
-
     takes_any_namespace = True
 
     C: float = number(1.0, above=0)
