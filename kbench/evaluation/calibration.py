@@ -132,10 +132,12 @@ def find_threshold(fitting: Fitting, candidate: Candidate) -> tuple[float | None
     notes = _not_converged(converged, "threshold")
     if scores.min() == scores.max():
         return None, notes
-    thresholds = np.quantile(scores, [counts[0] / counts.sum()])
-    if counts.min() >= MIN_ROWS:  # the best one lies at a row of the rarer class
-        of_rarer = scores[data.y == classes[counts.argmin()]]
+    # just below or above a score: many rows may have the same one
+    thresholds = np.nextafter(np.quantile(scores, counts[0] / counts.sum()), [-np.inf, np.inf])
+    if counts.min() >= MIN_ROWS:  # the best one lies at a row of the rarer class, on its side
+        of_rarer, side = scores[data.y == classes[counts.argmin()]], [np.inf, -np.inf]
         thresholds = np.unique(np.quantile(of_rarer, np.linspace(0, 1, 200)))
+        thresholds = np.nextafter(thresholds, side[counts.argmin()])
     truth = Truth(data.y, data.task, classes, weight=data.weight)
     labels = (classes[(scores >= each).astype(int)] for each in thresholds)
     values = [COMPUTE[name](truth, Predictions(each)) or 0.0 for each in labels]

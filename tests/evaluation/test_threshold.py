@@ -1,18 +1,24 @@
 """The decision threshold of two classes comes from out-of-fold scores of the training set."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import f1_score, matthews_corrcoef
 from sklearn.preprocessing import FunctionTransformer
+from sklearn.tree import DecisionTreeClassifier
 
 from kbench import Dataset, Protocol
+from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
+from kbench.evaluation.metrics._classification import scores_of_classes
 from kbench.evaluation.specs import EstimatorSpec
 from kbench.evaluation.split_view import assign
 from kbench.records.canonical import to_json
 from kbench_learners import LogisticClassifier, PathRidgeClassifier
+from kbench_tables.export.pipeline import NamedClasses
 
 IDENTITY = EstimatorSpec(FunctionTransformer)
 RIDGE = Method(IDENTITY, EstimatorSpec(PathRidgeClassifier))
@@ -55,6 +61,33 @@ def test_few_rows_of_a_class_keep_its_frequency():
     shares = [predicted(data, RIDGE, name).mean() for name in ("none", "f1_macro")]
     assert shares[0] == 0
     assert shares[1] == pytest.approx(0.05, abs=0.03)
+
+
+@pytest.mark.parametrize(("n", "rarer", "seed"), [(3000, 0, 0), (600, 1, 2), (600, 0, 0)])
+def test_many_rows_of_one_score_stay_in_their_class(n, rarer, seed):
+    rng = np.random.default_rng(seed)
+    is_rare = rng.random(n) < 0.06
+    X = rng.normal(size=(n, 2)) * 0.1 + is_rare[:, None]
+    if n < 1000:  # some of the rare class are among the others
+        X[is_rare & (rng.random(n) < 0.3)] -= 1
+    data = Dataset("tree", X, (is_rare == rarer).astype(int))
+    method = Method(IDENTITY, EstimatorSpec(DecisionTreeClassifier))
+    labels = {name: predicted(data, method, name) for name in ("none", "f1_macro")}
+    assert (labels["f1_macro"] != labels["none"]).mean() < 0.02
+
+
+def test_the_larger_of_two_decision_values_decides_as_in_the_evaluation():
+    margins = np.array([-3.0, -1.0, 0.0, 2.0])
+    learner = SimpleNamespace(
+        classes_=[0, 1], decision_function=lambda X: np.stack([1 - X, 1 + X], axis=1)
+    )
+    model = NamedClasses(names=["no", "yes"])
+    model.estimator_, model.threshold_ = learner, -2.5
+    found = scores_of_classes(
+        np.arange(2), Predictions(np.zeros(4), decision=learner.decision_function(margins))
+    )
+    assert model.predict(margins).tolist() == ["no", "yes", "yes", "yes"]
+    assert (found[:, 1] >= -2.5).tolist() == [False, True, True, True]
 
 
 def test_labels_without_a_ranking_or_of_more_classes_stay():

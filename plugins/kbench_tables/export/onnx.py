@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import logit
 
 from kbench.errors import ExportError
 from kbench.features import Imputer, how_to_get
@@ -210,9 +211,10 @@ class _Graph:
             return [(self._add_output(flat, "prediction"), double, ("rows",))]
         names = learner.classes_
         if len(names) == 2:
-            bound = 0.0 if learner.threshold_ is None else learner.threshold_
+            bound = learner.threshold_ or 0.0
             if learner.threshold_ is not None and hasattr(fitted, "predict_proba"):
-                bound = np.log(bound / (1.0 - bound))
+                shares = fitted._shares if getattr(fitted, "balanced", False) else np.ones(2)
+                bound = logit(np.clip(bound, 5e-324, 1 - 2**-53)) - np.log(shares[1] / shares[0])
             above = self.add("Sub", margins, np.float64(bound))
             scores = self.add("Concat", self.add("Neg", above), above, axis=1)
             decision = self.add("Reshape", margins, np.array([-1], np.int64))

@@ -73,7 +73,9 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._to_names(self.estimator_.predict(X))
         has_shares = hasattr(self.estimator_, "predict_proba")
         scores = getattr(self.estimator_, "predict_proba" if has_shares else "decision_function")(X)
-        is_second = scores.reshape(len(scores), -1)[:, -1] >= self.threshold_
+        # of two decision values, the larger one decides
+        margins = scores if has_shares else np.diff(scores.reshape(len(scores), -1), prepend=0.0)
+        is_second = margins[:, -1] >= self.threshold_
         return np.asarray(self.classes_[is_second.astype(int)])
 
     def _to_names(self, codes: Any) -> np.ndarray:

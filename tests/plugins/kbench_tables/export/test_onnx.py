@@ -30,8 +30,9 @@ def data(kind, n=90):
     if kind in ("numbers", "logs"):
         y = y if kind == "numbers" else np.maximum(np.exp(y) - 0.5, 0.0)
         return Dataset("d", X, y, feature_kinds=kinds)
-    labels = np.digitize(y, np.quantile(y, [0.5] if kind == "two" else [0.3, 0.6]))
-    names = ["no", "yes"] if kind == "two" else ["3", "5", "7"]
+    bounds = {"two": [0.5], "rare": [0.8]}.get(kind, [0.3, 0.6])
+    labels = np.digitize(y, np.quantile(y, bounds))
+    names = ["no", "yes"] if len(bounds) == 1 else ["3", "5", "7"]
     return Dataset("d", X, labels, feature_kinds=kinds, target_names=names)
 
 
@@ -49,6 +50,8 @@ def data(kind, n=90):
         ("identity", "logistic balanced", "three"),
         ("identity", "ridge", "three"),
         ("identity", "linear-svm", "two"),
+        ("identity", "linear-svm", "rare"),
+        ("identity", "logistic balanced", "rare"),
     ],
 )
 def test_they_agree(registry, tmp_path, feature_map, learner, kind, scaling):
@@ -59,6 +62,7 @@ def test_they_agree(registry, tmp_path, feature_map, learner, kind, scaling):
         n_candidates=1,
         missing="impute_with_indicators",
         target_scale="log" if kind == "logs" else "linear",
+        threshold_metric="mcc" if kind == "rare" else "none",
     )
     odd = {"n_components": 31} if feature_map != "identity" else {}
     name, *balanced = learner.split()
@@ -78,6 +82,15 @@ def test_they_agree(registry, tmp_path, feature_map, learner, kind, scaling):
         assert found["label"].tolist() == steps.predict(new).tolist()
         np.testing.assert_allclose(found["decision"], steps.decision_function(new), atol=1e-9)
         np.testing.assert_allclose(found["probabilities"], steps.predict_proba(new), atol=1e-9)
+
+
+@pytest.mark.parametrize("threshold", [-5e-324, 0.0, 1.0, np.nextafter(1.0, 2.0)])
+def test_probabilities_of_0_and_1_are_thresholds(registry, tmp_path, threshold):
+    protocol = Protocol(inner_folds=2, search_method="random", n_candidates=1, missing="impute")
+    cell = Cell(Ref("d"), Ref("identity"), Ref("logistic"), protocol)
+    fitted = refit(cell, data("two"), registry)
+    fitted.pipeline[-1].threshold_ = threshold
+    assert write_onnx(tmp_path / "model.onnx", fitted)["difference"] < 1e-9
 
 
 @pytest.mark.parametrize(
