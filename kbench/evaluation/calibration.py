@@ -135,9 +135,9 @@ def find_threshold(fitting: Fitting, candidate: Candidate) -> tuple[float | None
     # just below or above a score: many rows may have the same one
     thresholds = np.nextafter(np.quantile(scores, counts[0] / counts.sum()), [-np.inf, np.inf])
     if counts.min() >= MIN_ROWS:  # the best one lies at a row of the rarer class, on its side
-        of_rarer, side = scores[data.y == classes[counts.argmin()]], [np.inf, -np.inf]
+        of_rarer = scores[data.y == classes[counts.argmin()]]
         thresholds = np.unique(np.quantile(of_rarer, np.linspace(0, 1, 200)))
-        thresholds = np.nextafter(thresholds, side[counts.argmin()])
+        thresholds = np.nextafter(thresholds, [np.inf, -np.inf][counts.argmin()])
     truth = Truth(data.y, data.task, classes, weight=data.weight)
     labels = (classes[(scores >= each).astype(int)] for each in thresholds)
     values = [COMPUTE[name](truth, Predictions(each)) or 0.0 for each in labels]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kbench_tables.export.model import Model
 
 
-@features.options_from("recommend", READING)
+@features.options_from("recommend", (*READING, "keep_totals"))
 def predict(
     model: Annotated[Path, typer.Argument(help="A folder that `kbench export` has written.")],
     file: Annotated[

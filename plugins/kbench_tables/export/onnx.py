@@ -165,8 +165,7 @@ class _Graph:
             scaled = self.add("Add", self.add("Mul", value, step.scale_), step.min_)
             if not step.clip:
                 return scaled
-            low, high = map(float, step.feature_range)
-            return self.add("Clip", scaled, np.float64(low), np.float64(high))
+            return self.add("Clip", scaled, *map(np.float64, step.feature_range))
         if kind == "StandardScaler":
             return self.add("Div", self.add("Sub", value, step.mean_), step.scale_)
         if kind == "UnitBall":
@@ -196,9 +195,8 @@ class _Graph:
         if coefficients is None or not hasattr(fitted, "intercept_"):
             raise ExportError(f"{WHICH}; the learner is {type(fitted).__name__}")
         weights = np.atleast_2d(np.asarray(coefficients, dtype=np.float64)).T
-        product = self.add("MatMul", value, weights)
         shift = np.atleast_1d(np.asarray(fitted.intercept_, dtype=np.float64))
-        margins = self.add("Add", product, shift)
+        margins = self.add("Add", self.add("MatMul", value, weights), shift)
         if not hasattr(learner, "names"):
             scaled = self.add("Mul", margins, np.float64(learner.sd_))
             number = self.add("Add", scaled, np.float64(learner.mean_))

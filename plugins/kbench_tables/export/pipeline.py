@@ -75,8 +75,7 @@ class NamedClasses(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = getattr(self.estimator_, "predict_proba" if has_shares else "decision_function")(X)
         # of two decision values, the larger one decides
         margins = scores if has_shares else np.diff(scores.reshape(len(scores), -1), prepend=0.0)
-        is_second = margins[:, -1] >= self.threshold_
-        return np.asarray(self.classes_[is_second.astype(int)])
+        return np.asarray(self.classes_[(margins[:, -1] >= self.threshold_).astype(int)])
 
     def _to_names(self, codes: Any) -> np.ndarray:
         return np.asarray(np.asarray(self.names)[np.asarray(codes, dtype=int)])

@@ -145,6 +145,23 @@ def test_the_same_rows_written_otherwise_are_predicted_alike(models, here, form,
     assert (here / "out.csv").read_bytes() == (here / "expected.csv").read_bytes()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_rows_of_totals_are_predicted_on_request(models, here, kind, capfd):
+    frame = table(40)[["city", "age", "joined"]]
+    frame["joined"] = frame["joined"].dt.strftime("%d.%m.%Y")
+    rows = [["Report", None, None], list(frame), *frame.to_numpy().tolist()]
+    written = pandas.DataFrame([*rows, ["Total", frame["age"].sum(), None]])
+    if kind == "xlsx":
+        written.to_excel("new.xlsx", header=False, index=False)
+    else:
+        written.to_csv("new.csv", header=False, index=False)
+    for words, n_rows in (([], 40), (["--keep-totals"], 41)):
+        words = [f"new.{kind}", "-o", f"{n_rows}.csv", *words]
+        code, out, err = predict(models, "spent", *words, capfd=capfd)
+        assert (code, out) == (0, f"{n_rows}.csv: {n_rows} rows\n"), err
+
+
 def test_a_table_without_rows_gives_a_file_without_rows(models, here, capfd):
     (here / "new.csv").write_text("age;city;joined\n")
     code, out, err = predict(models, "churn", "new.csv", "-o", "out.csv", capfd=capfd)
