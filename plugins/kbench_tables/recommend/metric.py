@@ -82,7 +82,7 @@ def comparison(
         metric = _find_metric(name, facts, registry)
         # decision values of pairs of classes are not one score per class
         needs = ("probabilities", "scores") if facts.n_classes > 2 else ("probabilities",)
-        said = f"the decision threshold has the best {metric.words} on out-of-fold scores"
+        said = f"the decision threshold for {metric.words} comes from out-of-fold scores"
         said = said if facts.n_classes == 2 and name in DECIDED[1:] else ""
         return Comparison(metric, with_probabilities or metric.needs in needs, said)
     rare = rare_class(facts)
