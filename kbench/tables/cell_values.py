@@ -226,7 +226,7 @@ def _number_places(categories: Sequence[str]) -> Mapping[float, int]:
 
 @dataclass(eq=False, repr=False)
 class TableColumns:
-    """The parameters of `kbench.tables.encoder.TableEncoder`, and all that it does with blocks."""
+    """The parameters of the encoder of exported models, and all that it does with blocks."""
 
     columns: Sequence[tuple[str, Sequence[str] | None]] = ()
     coded: Sequence[str] = ()

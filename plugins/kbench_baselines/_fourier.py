@@ -15,11 +15,12 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.utils import check_random_state
 
-from kbench.arrays import empty, like, namespace, on_host, take, waves, wide
+from kbench.arrays import empty, like, namespace, on_host, take, wide
 from kbench.estimators import InputGradient
 from kbench.kernels import Gaussian
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import BandwidthMap, dense, resolve_bandwidth
+from kbench_baselines._primitives import waves
 
 
 def gaussian_orthogonal(n_features, n_frequencies, rng):

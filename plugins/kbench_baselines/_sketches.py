@@ -20,15 +20,14 @@ from kbench.arrays import (
     like,
     namespace,
     on_device,
-    segment_sums,
     squared_norms,
     take,
-    walsh_hadamard,
     wide,
 )
 from kbench.kernels import Gaussian
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import BandwidthMap, column_means, resolve_bandwidth
+from kbench_baselines._primitives import segment_sums, walsh_hadamard
 
 
 def padded_size(n_features):

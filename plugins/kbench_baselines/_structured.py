@@ -5,10 +5,11 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from sklearn.utils import check_random_state
 
-from kbench.arrays import empty, full, like, namespace, take, walsh_hadamard, waves, wide
+from kbench.arrays import empty, full, like, namespace, take, wide
 from kbench.parameters import integer
 from kbench_baselines._base import dense
 from kbench_baselines._fourier import _FourierMap, fourier_gradient
+from kbench_baselines._primitives import walsh_hadamard, waves
 from kbench_baselines._sketches import padded_size, rows_together
 
 

@@ -24,7 +24,6 @@ from scipy.special import expit
 from kbench.arrays import (
     Array,
     as_type,
-    cholesky_solver,
     diagonal,
     empty,
     indicators,
@@ -34,6 +33,7 @@ from kbench.arrays import (
     to_numpy,
 )
 from kbench_learners._design import Design
+from kbench_learners._newton import cholesky_solver
 
 if TYPE_CHECKING:
     from kbench.features import Sample

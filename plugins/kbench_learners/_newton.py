@@ -20,11 +20,13 @@ factorisation in the columns, one in the rows that have curvature (Woodbury's id
 conjugate gradients.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import lapack
 
+from kbench.arrays import Array, diagonal, like, namespace
 from kbench_learners._design import DENSE_PRODUCT, SPARSE_PRODUCT, Design
 
 # Rough costs in units of one floating-point operation of a matrix product,
@@ -137,6 +139,33 @@ class ActiveRows:
         part = design.part(J)
         beta = cholesky_solve(H, part.margins(g))
         return None if beta is None else part.adjoint(beta) - g
+
+
+def cholesky_solver(H: Array, new: np.ndarray) -> Callable[[Array], Array] | None:
+    """Return a function that solves ``H X = B`` with a `new` diagonal of the symmetric `H`.
+
+    Return None if `H` is not numerically positive definite. Of arrays of numpy, which are
+    C-ordered, the upper triangle is read.
+
+    >>> cholesky_solver(np.array([[1.0]]), np.array([4.0]))(np.array([[2.0]])).tolist()
+    [[0.5]]
+    """
+    xp = namespace(H)
+    if xp is np:
+        changed = H.copy()
+        changed.flat[:: len(H) + 1] = new
+        factor, info = lapack.dpotrf(changed.T, lower=1, overwrite_a=1, clean=0)
+        return None if info else lambda B: lapack.dpotrs(factor, B, lower=1)[0]
+    H = H + xp.eye(H.shape[0], dtype=H.dtype, device=H.device) * like(new - diagonal(H), H)
+    if hasattr(xp.linalg, "cholesky_ex"):  # of torch
+        factor, info = xp.linalg.cholesky_ex(H)
+        return None if int(info) else lambda B: xp.cholesky_solve(B, factor)
+    try:
+        L = xp.linalg.cholesky(H)
+    except np.linalg.LinAlgError:
+        return None
+    # the standard has no triangular solver
+    return lambda B: xp.linalg.solve(L.T, xp.linalg.solve(L, B))
 
 
 def cholesky_solve(H, b):

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from kbench.arrays import cholesky_solver, diagonal, like, namespace, to_numpy
+from kbench.arrays import diagonal, like, namespace, to_numpy
 from kbench.parameters import check_parameters, choice, integer, number
 from kbench_learners._design import (
     MAX_FACTOR_COLUMNS,
@@ -32,6 +32,7 @@ from kbench_learners._estimator import (
     class_shares,
     row_weights,
 )
+from kbench_learners._newton import cholesky_solver
 
 _CHUNK_ENTRIES = 2_000_000
 

@@ -355,7 +355,7 @@ def test_a_descent_keeps_nothing_of_its_sample():
     Z = torch.ones((50, 3), dtype=torch.float64)
     sample = block_fits.Sample(Z, np.arange(50) % 2, np.arange(2), np.full(2, 25))
     fit = LogisticClassifier().begin_fit(sample, [1.0])
-    assert fit._descent._like.untyped_storage().nbytes() < Z.untyped_storage().nbytes()
+    assert fit._like.untyped_storage().nbytes() < Z.untyped_storage().nbytes()
 
 
 def test_estimators_of_scikit_learn_compute_whatever_the_environment_says(monkeypatch):

@@ -9,8 +9,8 @@ import numpy as np
 from kbench.errors import ExportError
 from kbench.features import Registry, resolve
 from kbench.records import Cell, Dataset
-from kbench.tables.encoder import TableEncoder
 from kbench.tables.texts import ISO, DateColumn
+from kbench_tables.export.encoder import TableEncoder
 
 
 def example_rows(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: int) -> Any:

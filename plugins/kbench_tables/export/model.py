@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from kbench.messages import list_some, plural
-from kbench.tables.encoder import split_columns
+from kbench_tables.export.encoder import split_columns
 from kbench_tables.export.plain_objects import load
 
 EXAMPLES = 3

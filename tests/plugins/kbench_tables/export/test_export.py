@@ -15,8 +15,8 @@ from kbench.registry.installed import how_to_get, list_plugins
 from kbench.registry.registry import build
 from kbench.results.rows import Row
 from kbench.storage.journal import Journal, state_folder
-from kbench.tables.encoder import TableEncoder
 from kbench_tables.export.decode_table import fit_encoder
+from kbench_tables.export.encoder import TableEncoder
 from kbench_tables.export.fit import refit, to_labels
 from kbench_tables.export.model_folder import _code, card, recall_results, write
 from kbench_tables.export.pipeline import NamedClasses

@@ -8,8 +8,8 @@ import pandas
 import pytest
 
 from kbench.tables.cell_values import Categories, Texts, dates, numbers
-from kbench.tables.encoder import split_columns
 from kbench.tables.texts import DateColumn, parse_days
+from kbench_tables.export.encoder import split_columns
 
 PLAIN = Texts()
 EUROPEAN = Texts(decimal=",", thousands=".")
