@@ -22,30 +22,7 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
-    from kbench.features import (
-        Added,
-        Cell,
-        Cost,
-        Delivered,
-        EngineOffer,
-        ImportedRow,
-        Labels,
-        Lead,
-        Options,
-        PlannedCell,
-        Query,
-        Ref,
-        Registry,
-        Report,
-        ReportData,
-        Result,
-        Row,
-        Run,
-        Section,
-        StoredResults,
-        Strategy,
-        Trial,
-    )
+    from kbench import features
 
 hookspec = pluggy.HookspecMarker("kbench")
 hookimpl = pluggy.HookimplMarker("kbench")
@@ -104,7 +81,7 @@ def kbench_dashboards() -> Sequence[Traversable]:  # type: ignore[empty-body]
 
 
 @hookspec
-def kbench_location(options: Options) -> str | None:
+def kbench_location(options: features.Options) -> str | None:
     """Name the place where a feature keeps the results of a run; without credentials.
 
     One answer at most. It is part of the name of the run's lock and of the plan in the journal.
@@ -113,7 +90,7 @@ def kbench_location(options: Options) -> str | None:
 
 
 @hookspec
-def kbench_engine(options: Options) -> EngineOffer | None:
+def kbench_engine(options: features.Options) -> features.EngineOffer | None:
     """Offer an engine that computes the tasks elsewhere, if the options ask for it.
 
     One answer at most; by default tasks are computed on this machine. Called before planning.
@@ -122,8 +99,8 @@ def kbench_engine(options: Options) -> EngineOffer | None:
 
 @hookspec
 def kbench_known_results(
-    run: Run, cells: Sequence[PlannedCell]
-) -> Mapping[str, Mapping[int, Result]] | None:
+    run: features.Run, cells: Sequence[features.PlannedCell]
+) -> Mapping[str, Mapping[int, features.Result]] | None:
     """Return results from elsewhere, by key of the cell and number of the split.
 
     A cell without local results, for which all splits are given, is not computed. Called
@@ -132,7 +109,7 @@ def kbench_known_results(
 
 
 @hookspec
-def kbench_cells_planned(run: Run, cells: Sequence[PlannedCell]) -> None:
+def kbench_cells_planned(run: features.Run, cells: Sequence[features.PlannedCell]) -> None:
     """Look at cells before they are computed, and at cells that a strategy adds.
 
     May set their `cost`, and a `problem` that says why one is not to be computed.
@@ -140,7 +117,7 @@ def kbench_cells_planned(run: Run, cells: Sequence[PlannedCell]) -> None:
 
 
 @hookspec
-def kbench_strategy(run: Run) -> Strategy | None:
+def kbench_strategy(run: features.Run) -> features.Strategy | None:
     """Return the order of the tasks.
 
     One answer at most; by default the longest come first. Called after `kbench_cells_planned`.
@@ -148,7 +125,7 @@ def kbench_strategy(run: Run) -> Strategy | None:
 
 
 @hookspec
-def kbench_results_complete(run: Run) -> Sequence[Added] | None:
+def kbench_results_complete(run: features.Run) -> Sequence[features.Added] | None:
     """Add what is computed from kept predictions, after the last task.
 
     May write lines of the journal and metrics of the cells' results. Trackers are given the
@@ -157,7 +134,7 @@ def kbench_results_complete(run: Run) -> Sequence[Added] | None:
 
 
 @hookspec
-def kbench_run_started(run: Run) -> None:
+def kbench_run_started(run: features.Run) -> None:
     """Learn that tasks are to be computed, or data fetched, to prepare for results.
 
     Not called in a run whose results are all cached. A notification: it is queued, and called
@@ -166,17 +143,17 @@ def kbench_run_started(run: Run) -> None:
 
 
 @hookspec
-def kbench_result(run: Run, cell: PlannedCell, result: Result) -> None:
+def kbench_result(run: features.Run, cell: features.PlannedCell, result: features.Result) -> None:
     """Receive the result of a task, which is in the journal. A notification."""
 
 
 @hookspec
-def kbench_cell_finished(run: Run, cell: PlannedCell) -> None:
+def kbench_cell_finished(run: features.Run, cell: features.PlannedCell) -> None:
     """Receive a cell whose last task has ended. A notification."""
 
 
 @hookspec
-def kbench_run_finished(run: Run, report: Report) -> Delivered | None:
+def kbench_run_finished(run: features.Run, report: features.Report) -> features.Delivered | None:
     """Deliver what is not delivered yet: the report has all cells with their results.
 
     Called once, last, also in a run that was interrupted. A notification, and the only one with
@@ -186,12 +163,12 @@ def kbench_run_finished(run: Run, report: Report) -> Delivered | None:
 
 
 @hookspec
-def kbench_run_notices(options: Options) -> Sequence[str] | None:
+def kbench_run_notices(options: features.Options) -> Sequence[str] | None:
     """Return notices to show before a run."""
 
 
 @hookspec
-def kbench_stored_results(query: Query) -> StoredResults | None:
+def kbench_stored_results(query: features.Query) -> features.StoredResults | None:
     """Read the results of a suite back from a location.
 
     One answer at most; by default they are read from the journal of this machine.
@@ -201,22 +178,26 @@ def kbench_stored_results(query: Query) -> StoredResults | None:
 @hookspec
 def kbench_imported_rows(
     suite: str, metric: Metric | None, notice: Callable[[str], None]
-) -> Sequence[ImportedRow] | None:
+) -> Sequence[features.ImportedRow] | None:
     """Return rows of a suite that others computed; they enter no mean, rank or test."""
 
 
 @hookspec
-def kbench_report_sections(data: ReportData) -> Sequence[Section] | None:
+def kbench_report_sections(data: features.ReportData) -> Sequence[features.Section] | None:
     """Return sections of the report: text, tables and charts, which the core renders."""
 
 
 @hookspec
-def kbench_report_written(data: ReportData, page: str, options: Mapping[str, Any]) -> str | None:
+def kbench_report_written(
+    data: features.ReportData, page: str, options: Mapping[str, Any]
+) -> str | None:
     """Keep a page that was written, and say so in a line. `options` has the feature's options."""
 
 
 @hookspec
-def kbench_report_page(data: ReportData, registry: Registry, lead: Lead | None) -> str | None:
+def kbench_report_page(
+    data: features.ReportData, registry: features.Registry, lead: features.Lead | None
+) -> str | None:
     """Write a report as one self-contained HTML page, with `lead` at the top. One answer at most.
 
     Called for features that show an answer of their own on such a page.
@@ -225,7 +206,7 @@ def kbench_report_page(data: ReportData, registry: Registry, lead: Lead | None) 
 
 @hookspec
 def kbench_report_picture(
-    kind: str, data: ReportData, registry: Registry, form: str
+    kind: str, data: features.ReportData, registry: features.Registry, form: str
 ) -> bytes | None:
     """Draw a figure of a report as a file: "pdf", "png" or "svg". One answer at most.
 
@@ -235,8 +216,11 @@ def kbench_report_picture(
 
 @hookspec
 def kbench_compared_results(
-    a: Sequence[Row], b: Sequence[Row], metric: Metric, thresholds: Mapping[str, float]
-) -> tuple[Sequence[Mapping[str, Any]], Sequence[Labels]] | None:
+    a: Sequence[features.Row],
+    b: Sequence[features.Row],
+    metric: Metric,
+    thresholds: Mapping[str, float],
+) -> tuple[Sequence[Mapping[str, Any]], Sequence[features.Labels]] | None:
     """Compare older results with newer ones; return a line per cell, and cells that are worse.
 
     One answer at most. Called by `Results.compare`, whose parameters are in `thresholds`.
@@ -244,22 +228,26 @@ def kbench_compared_results(
 
 
 @hookspec
-def kbench_task_cost(run: Run, cell: PlannedCell) -> Cost | None:
+def kbench_task_cost(run: features.Run, cell: features.PlannedCell) -> features.Cost | None:
     """Predict the cost of the next task of a cell, just before it begins. One answer at most."""
 
 
 @hookspec
-def kbench_predicted_cost(trials: Sequence[Trial], n_rows: int) -> Cost | None:
+def kbench_predicted_cost(trials: Sequence[features.Trial], n_rows: int) -> features.Cost | None:
     """Predict the cost of a task on a number of rows from trials on fewer. One answer at most."""
 
 
 @hookspec
-def kbench_sized_cells(text: str, name: str, registry: Registry) -> Sequence[Cell] | None:
+def kbench_sized_cells(
+    text: str, name: str, registry: features.Registry
+) -> Sequence[features.Cell] | None:
     """Return all cells of a suite file with rules on the size of data. One answer at most."""
 
 
 @hookspec
-def kbench_file_preview(ref: Ref, registry: Registry) -> tuple[Ref, Sequence[str]] | None:
+def kbench_file_preview(
+    ref: features.Ref, registry: features.Registry
+) -> tuple[features.Ref, Sequence[str]] | None:
     """Return the parameters that read a user's file, and notices on them. One answer at most."""
 
 

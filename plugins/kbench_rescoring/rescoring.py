@@ -8,30 +8,8 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
 
+from kbench import features
 from kbench.errors import DatasetError, KbenchError, SuiteError
-from kbench.features import (
-    COMPUTE,
-    COMPUTED,
-    METRICS,
-    PLAIN,
-    Assignment,
-    Assignments,
-    Manifest,
-    PlannedCell,
-    Predictions,
-    Registry,
-    Run,
-    Strategy,
-    Truth,
-    WarmParents,
-    applies,
-    blob_of_seed,
-    most_bytes,
-    over_slots,
-    preload_of_metrics,
-    send_scored,
-    unpack,
-)
 from kbench.messages import did_you_mean, last_line
 from kbench.records import STOPPING, Added, Metric, Missing, Ref, Result
 
@@ -56,7 +34,7 @@ class _Scored:
     value: float | None = None
     reason: str = ""
     failed: bool = True
-    manifest: Manifest | None = None
+    manifest: features.Manifest | None = None
 
 
 class Rescoring:
@@ -68,7 +46,7 @@ class Rescoring:
     SuiteError is raised for a metric that does not exist or is not for the task.
     """
 
-    def __init__(self, run: Run, names: Sequence[str]) -> None:
+    def __init__(self, run: features.Run, names: Sequence[str]) -> None:
         self._run, self._planner = run, run.plan.planner
         self._metrics = {name: find_metric(name, run.registry) for name in names}
         self._cells = [cell for cell in run.cells if cell.dataset is not None]
@@ -80,8 +58,10 @@ class Rescoring:
                         f"{cell.cell.dataset.label!r} is {cell.dataset.task}"
                     )
         self._codes = {name: self._planner.metric_code(name) for name in names}
-        self._assignments = Assignments(run.session.cache)
-        self._parents = WarmParents(preload_of_metrics(self._metrics, run.registry))
+        self._assignments = features.Assignments(run.session.cache)
+        self._parents = features.WarmParents(
+            features.preload_of_metrics(self._metrics, run.registry)
+        )
         self._stopped: dict[str, str] = {}
 
     def add(self) -> list[Added]:
@@ -97,7 +77,9 @@ class Rescoring:
         missing: dict[str, dict[tuple[str, bool], list[str]]] = {name: {} for name in self._codes}
         lacking = [each for each in splits if self._metrics.keys() - each[1].metrics.keys()]
         with closing(self._parents):
-            for (cell, result), scores in over_slots(lacking, self._scores, self._run.jobs):
+            for (cell, result), scores in features.over_slots(
+                lacking, self._scores, self._run.jobs
+            ):
                 for name, scored in scores.items():
                     if scored.value is None:
                         learners = missing[name].setdefault((scored.reason, scored.failed), [])
@@ -119,7 +101,12 @@ class Rescoring:
         ]
 
     def _write(
-        self, split: PlannedCell, result: Result, name: str, value: float, made: Manifest | None
+        self,
+        split: features.PlannedCell,
+        result: Result,
+        name: str,
+        value: float,
+        made: features.Manifest | None,
     ) -> None:
         """Write a metric, and before it what a plugin has computed it from."""
         journal = self._run.journal
@@ -138,7 +125,7 @@ class Rescoring:
             if cell.key == split.key:
                 cell.results[result.split] = cell.results[result.split].with_metric(name, value)
 
-    def _scores(self, split: tuple[PlannedCell, Result], slot: int) -> dict[str, _Scored]:
+    def _scores(self, split: tuple[features.PlannedCell, Result], slot: int) -> dict[str, _Scored]:
         """Compute the metrics that one split lacks."""
         cell, result = split
         names = [name for name in self._metrics if name not in result.metrics]
@@ -154,11 +141,15 @@ class Rescoring:
         }
 
     def _over_seeds(
-        self, name: str, truth: Truth, predictions: Sequence[Predictions], n_classes: int
+        self,
+        name: str,
+        truth: features.Truth,
+        predictions: Sequence[features.Predictions],
+        n_classes: int,
     ) -> _Scored:
         """Return the mean of a metric over seeds of the map; no value if one seed lacks it."""
         values: list[float] = []
-        manifests: list[Manifest] = []
+        manifests: list[features.Manifest] = []
         for each in predictions:
             scored = self._score(name, truth, each, n_classes)
             if scored.value is None:
@@ -169,8 +160,8 @@ class Rescoring:
         return _Scored(sum(values) / len(values), manifest=made)
 
     def _predictions(
-        self, cell: PlannedCell, result: Result, assignment: Assignment
-    ) -> list[Predictions]:
+        self, cell: features.PlannedCell, result: Result, assignment: features.Assignment
+    ) -> list[features.Predictions]:
         """Return the kept predictions of a result, for each seed of the map.
 
         KbenchError is raised where there are none, or where they do not belong to it.
@@ -179,16 +170,18 @@ class Rescoring:
         if assignment.digest != result.details.split_hash:
             raise DatasetError("the rows of the split differ from those of the result")
         n_rows, n_classes = len(truth.y), len(truth.classes)
-        most = most_bytes(n_rows, n_classes)
-        name = PLAIN[truth.task].name
+        most = features.most_bytes(n_rows, n_classes)
+        name = features.PLAIN[truth.task].name
         predictions = []
         for number, stored in enumerate(result.of_seeds(name)):
-            if (data := self._run.journal.blob(result.address, blob_of_seed(number), most)) is None:
+            if (
+                data := self._run.journal.blob(result.address, features.blob_of_seed(number), most)
+            ) is None:
                 raise DatasetError("no predictions are stored")
-            unpacked = unpack(data, result.task_key, n_rows, n_classes)
+            unpacked = features.unpack(data, result.task_key, n_rows, n_classes)
             label = f"learner {cell.cell.learner.name!r}"
             predictions.append(unpacked.validate(truth.task, truth.classes, n_rows, label))
-            value = COMPUTE[name](truth, predictions[-1])
+            value = features.COMPUTE[name](truth, predictions[-1])
             # another CPU may add up a mean in another order
             if value != stored and not (
                 value and stored and math.isclose(value, stored, rel_tol=1e-9)
@@ -196,13 +189,15 @@ class Rescoring:
                 raise DatasetError(f"the stored predictions yield another {name}")
         return predictions
 
-    def _score(self, name: str, truth: Truth, predictions: Predictions, n_classes: int) -> _Scored:
+    def _score(
+        self, name: str, truth: features.Truth, predictions: features.Predictions, n_classes: int
+    ) -> _Scored:
         metric = self._metrics[name]
         undefined = "it is not defined for the test set"
-        if not applies(metric, truth.task, predictions):
+        if not features.applies(metric, truth.task, predictions):
             return _Scored(None, _LACKS.get(metric.needs, metric.needs), failed=False)
-        if name in COMPUTE:
-            return _Scored(COMPUTE[name](truth, predictions), undefined, failed=False)
+        if name in features.COMPUTE:
+            return _Scored(features.COMPUTE[name](truth, predictions), undefined, failed=False)
         if name in self._stopped:
             return _Scored(None, self._stopped[name])
         with self._parents.using(self._run.registry.list_plugins(("metric", Ref(name)))) as sandbox:
@@ -216,7 +211,7 @@ class Rescoring:
                 },
                 time_s=min(self._run.suite.limits.task_timeout_s, TIME_S),
                 memory_mib=self._run.suite.limits.task_memory_mib,
-                converse=partial(send_scored, truth=truth, predictions=predictions),
+                converse=partial(features.send_scored, truth=truth, predictions=predictions),
             )
         why = last_line(outcome.error).removeprefix("kbench.errors.PluginError: ") or "it failed"
         if outcome.status in STOPPING:
@@ -230,7 +225,7 @@ class Rescoring:
         return _Scored(value, undefined, failed=False, manifest=made)
 
 
-def add(run: Run, names: Sequence[str]) -> list[Added]:
+def add(run: features.Run, names: Sequence[str]) -> list[Added]:
     """Add metrics to the results of a run; they are in the journal before they are used."""
     if any(name not in r.metrics for cell in run.cells for r in cell.done for name in names):
         run.session.machine.acquire()
@@ -238,33 +233,33 @@ def add(run: Run, names: Sequence[str]) -> list[Added]:
     return Rescoring(run, names).add()
 
 
-def find_metric(name: str, registry: Registry) -> Metric:
+def find_metric(name: str, registry: features.Registry) -> Metric:
     """Return a metric that is computed from predictions, by its name.
 
     SuiteError is raised if none has the name.
     """
     of_plugins = registry.all("metric")
-    if name in COMPUTED:
-        return METRICS[name]
+    if name in features.COMPUTED:
+        return features.METRICS[name]
     if name in of_plugins:
         metric: Metric = of_plugins[name]
         return metric
-    if name in METRICS:
+    if name in features.METRICS:
         raise SuiteError(f"metric {name!r} is not computed from predictions")
-    metrics = [*COMPUTED, *of_plugins]
+    metrics = [*features.COMPUTED, *of_plugins]
     raise SuiteError(f"no metric is named {name!r}{did_you_mean(name, metrics)}")
 
 
-class KnownOnly(Strategy):
+class KnownOnly(features.Strategy):
     """Yields no tasks; SuiteError is raised without existing results."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: features.Run) -> None:
         if not any(cell.done for cell in run.cells):
             raise SuiteError(
                 f"no results of {run.suite.name!r} are stored here: `kbench suite` computes "
                 "them; results of changed code are out of date"
             )
 
-    def steps(self) -> Iterator[tuple[PlannedCell, int]]:
+    def steps(self) -> Iterator[tuple[features.PlannedCell, int]]:
         """Yield nothing."""
         return iter(())

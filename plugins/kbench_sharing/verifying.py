@@ -14,30 +14,8 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from kbench import features
 from kbench.errors import KbenchError, SuiteError
-from kbench.features import (
-    Answer,
-    Assignments,
-    DataCache,
-    Fetching,
-    LocalEngine,
-    PlannedCell,
-    Planner,
-    ProtocolTable,
-    Registry,
-    Terms,
-    ThisMachine,
-    Verdict,
-    WarmParents,
-    check_components,
-    explained_mistakes,
-    list_components,
-    machine,
-    make_context,
-    make_preload,
-    move_to_folder,
-    set_metric,
-)
 from kbench.messages import last_line, number, printable
 from kbench.records import DEFAULT, Block, Cell, DatasetFacts, Limits, Protocol, Suite, Task
 from kbench.records.canonical import Json, to_json
@@ -80,7 +58,7 @@ def p_detect(share: float, k: int) -> float:
     return 1.0 - (1.0 - share) ** k
 
 
-Finding = Verdict | Literal["not recomputed"]
+Finding = features.Verdict | Literal["not recomputed"]
 
 _OF_LABELS = ("accuracy", "accuracy_non_duplicates", "expected_error")
 _OF_CLASSES = ("balanced_accuracy", "f1_macro", "mcc", "roc_auc", "average_precision")
@@ -157,7 +135,7 @@ class Verifying:
     """
 
     bundle: Bundle
-    registry: Registry
+    registry: features.Registry
     limits: Limits
     jobs: int = 1
     offline: bool = False
@@ -165,8 +143,8 @@ class Verifying:
     notice: Callable[[str], None] = lambda message: None
 
     def __post_init__(self) -> None:
-        self._cache = DataCache()
-        self._planner = Planner(self.registry, self._cache)
+        self._cache = features.DataCache()
+        self._planner = features.Planner(self.registry, self._cache)
         self._cells = {cell.key: cell for cell in self.bundle.cells}
 
     def units(self) -> tuple[list[Unit], dict[str, int]]:
@@ -193,7 +171,7 @@ class Verifying:
         """Recompute chosen results, and yield each with its agreement."""
         keys = dict.fromkeys(key for key, _ in chosen)
         suite = self._suite(keys)
-        with closing(WarmParents(make_preload(suite, self.registry))) as parents:
+        with closing(features.WarmParents(features.make_preload(suite, self.registry))) as parents:
             planned = dict(self._each_planned(suite, keys, parents))
             tasks = []
             for key, split in chosen:
@@ -212,14 +190,14 @@ class Verifying:
         """
         keys = dict.fromkeys(key for key, _ in chosen)
         suite = self._suite(keys)
-        assignments = Assignments(self._cache)
-        with closing(WarmParents(make_preload(suite, self.registry))) as parents:
+        assignments = features.Assignments(self._cache)
+        with closing(features.WarmParents(features.make_preload(suite, self.registry))) as parents:
             for key, planned in self._each_planned(suite, keys, parents):
                 for unit in (unit for unit in self.bundle.predictions if unit[0] == key):
                     yield unit, self._check_predictions(unit, planned, assignments)
 
     def _check_predictions(
-        self, unit: Unit, planned: PlannedCell | str, assignments: Assignments
+        self, unit: Unit, planned: features.PlannedCell | str, assignments: features.Assignments
     ) -> Agreement:
         if isinstance(planned, str):
             return Agreement("not recomputed", planned)
@@ -245,13 +223,17 @@ class Verifying:
             Block((cell.dataset,), (cell.feature_map,), (cell.learner,), cell.protocol)
             for cell in cells
         )
-        return move_to_folder(Suite(self.bundle.manifest.suite, blocks, self.limits), self.data)
+        return features.move_to_folder(
+            Suite(self.bundle.manifest.suite, blocks, self.limits), self.data
+        )
 
     def _each_planned(
-        self, suite: Suite, keys: Iterable[str], parents: WarmParents
-    ) -> Iterator[tuple[str, PlannedCell | str]]:
+        self, suite: Suite, keys: Iterable[str], parents: features.WarmParents
+    ) -> Iterator[tuple[str, features.PlannedCell | str]]:
         """Yield each cell of a suite with its key, or why it cannot be recomputed."""
-        fetching = Fetching(self.registry, self._planner, self._cache, parents, self.offline)
+        fetching = features.Fetching(
+            self.registry, self._planner, self._cache, parents, self.offline
+        )
         for key, block in zip(keys, suite.blocks, strict=True):
             one = replace(suite, blocks=(block,))
             yield key, self._plan(one, self._cells[key], fetching, parents)
@@ -284,22 +266,26 @@ class Verifying:
         return other_versions(self.bundle) or "the records of its method differ here"
 
     def _plan(
-        self, suite: Suite, shared: SharedCell, fetching: Fetching, parents: WarmParents
-    ) -> PlannedCell | str:
+        self,
+        suite: Suite,
+        shared: SharedCell,
+        fetching: features.Fetching,
+        parents: features.WarmParents,
+    ) -> features.PlannedCell | str:
         """Return a cell that is planned here, or why it cannot be recomputed."""
         (ref,) = suite.datasets
         try:
             with parents.using(parents.every) as sandbox:
                 task = self.bundle.datasets[shared.dataset].task
-                placed = list_components(suite)
-                check_components(sandbox, placed, self.limits.task_memory_mib, task)
+                placed = features.list_components(suite)
+                features.check_components(sandbox, placed, self.limits.task_memory_mib, task)
             facts = fetching.dataset(ref)
             if not isinstance(facts, DatasetFacts):
                 return f"its data are not available here: {printable(last_line(facts.reason), 300)}"
             if facts.checksum != self.bundle.datasets[shared.dataset].checksum:
                 return "its data differ here: their checksum is not that of the bundle"
             # refuses folds that the data are too few for, and metrics of another task
-            suite = set_metric(suite, {ref.label: facts}, self.registry)
+            suite = features.set_metric(suite, {ref.label: facts}, self.registry)
             (cell,) = self._planner.plan(suite, {ref.label: facts})
         except KbenchError as error:
             return printable(str(error).splitlines()[0], 300)
@@ -308,14 +294,17 @@ class Verifying:
         return cell if cell.key == shared.key else "its key differs here"
 
     def _compute(
-        self, parents: WarmParents, suite: Suite, tasks: Sequence[Task]
+        self, parents: features.WarmParents, suite: Suite, tasks: Sequence[Task]
     ) -> Iterator[tuple[Unit, Agreement]]:
-        host = ThisMachine(False, self.notice)
-        engine = LocalEngine(
+        host = features.ThisMachine(False, self.notice)
+        engine = features.LocalEngine(
             parents, self._cache.root, self.jobs, host, started=lambda task, slot: None
         )
-        preload, placed = make_preload(suite, self.registry), list_components(suite)
-        engine.prepare(Terms(preload, placed, self.limits, self.offline))
+        preload, placed = (
+            features.make_preload(suite, self.registry),
+            features.list_components(suite),
+        )
+        engine.prepare(features.Terms(preload, placed, self.limits, self.offline))
         waiting = {(task.cell_key, task.split_index) for task in tasks}
         try:
             for task, answer in engine.run(tasks):
@@ -327,7 +316,7 @@ class Verifying:
         for unit in sorted(waiting):
             yield unit, Agreement("not recomputed", "another split of its cell hit a limit")
 
-    def _compare(self, unit: Unit, answer: Answer) -> Agreement:
+    def _compare(self, unit: Unit, answer: features.Answer) -> Agreement:
         theirs = self.bundle.results[unit[0]][unit[1]]
         outcome = answer.outcome
         if outcome.status == "error":
@@ -338,21 +327,27 @@ class Verifying:
             )
         cpu = self.bundle.manifest.machines[theirs.machine].cpu
         blas = self.bundle.manifest.versions.get("blas")
-        other = cpu != machine.cpu_model() or blas != machine.versions().get("blas")
+        other = cpu != features.machine.cpu_model() or blas != features.machine.versions().get(
+            "blas"
+        )
         added = self.registry.all("metric").keys()
         value = outcome.value
         return agreement(theirs, value["metrics"], to_json(value["details"]), other, added)
 
 
-def _check_protocol(protocol: Protocol, registry: Registry) -> None:
+def _check_protocol(protocol: Protocol, registry: features.Registry) -> None:
     """Raise a SuiteError if no suite file could have this protocol here."""
     table = {name: value for name, value in to_json(protocol).items() if value is not None}
     steps = table["scaling"]
     table["scaling"] = steps[0] if len(steps) == 1 else {"tune": steps}
     try:
-        parsed = ProtocolTable.model_validate(table, context=make_context(registry)).record()
+        parsed = features.ProtocolTable.model_validate(
+            table, context=features.make_context(registry)
+        ).record()
     except ValidationError as error:
-        mistake = next(explained_mistakes(error, table, ProtocolTable, "protocol"))
+        mistake = next(
+            features.explained_mistakes(error, table, features.ProtocolTable, "protocol")
+        )
         raise SuiteError(printable(mistake, 300)) from None
     if parsed != protocol:
         raise SuiteError("its protocol is invalid here")

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from kbench.execution.sandbox import Sandbox, client, processes, warm_process
+from kbench.execution.sandbox import Sandbox, processes, warm_process
 from kbench.execution.sandbox.warm_process import HungError, Liveness
 from tests.support.paths import SUPPORT
 from tests.support.processes_here import linux, wait_until
@@ -20,7 +20,6 @@ TASKS = "harmful_tasks"
 @pytest.fixture
 def impatient(monkeypatch):
     """Give supervisors up sooner."""
-    monkeypatch.setattr(client, "TICK_S", 0.1)
     monkeypatch.setattr(warm_process, "TICK_S", 0.1)
     monkeypatch.setattr(warm_process, "STOPPED_S", 0.8)  # it wakes every 20 ms
 

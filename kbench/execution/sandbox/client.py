@@ -12,15 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kbench.execution.sandbox import wire
+from kbench.execution.sandbox import warm_process, wire
 from kbench.execution.sandbox.child import BACKSTOP_MIB, is_trusted
-from kbench.execution.sandbox.warm_process import (
-    TICK_S,
-    HungError,
-    Liveness,
-    NotStartedError,
-    WarmProcess,
-)
 from kbench.records.canonical import encodable
 
 Converse = Callable[[socket.socket], None]
@@ -86,7 +79,7 @@ class Sandbox:
         self._preload = tuple(preload)
         self._environment = dict(environment or {})
         self._lock = threading.Lock()
-        self._supervisor: WarmProcess | None = None
+        self._supervisor: warm_process.WarmProcess | None = None
         self._alone: set[Sandbox] = set()
         self._closed = False
         self._owner = os.getpid()
@@ -139,7 +132,7 @@ class Sandbox:
         preload = self._preload
         try:
             outcome, ended = self._ask(request)
-        except NotStartedError as error:
+        except warm_process.NotStartedError as error:
             outcome, ended = None, str(error)
             # the module that did it may be one that this task does not need
             preload = tuple(name for name in preload if is_trusted(name))
@@ -177,7 +170,7 @@ class Sandbox:
                 reply = _ask(connection, request, theirs, liveness)
             except _UnwantedError:
                 return CallOutcome("crashed", error="the task was cancelled"), ""
-            except HungError as error:
+            except warm_process.HungError as error:
                 reply = None
                 supervisor.close(hung=f"killed, because {error}")
             finally:
@@ -210,7 +203,7 @@ class Sandbox:
         for sandbox in alone:
             sandbox.close()
 
-    def warm(self) -> WarmProcess:
+    def warm(self) -> warm_process.WarmProcess:
         """Start the warm process; its imports run while the caller does something else."""
         if os.getpid() != self._owner:
             raise RuntimeError("a Sandbox cannot be used in a fork of the process that made it")
@@ -221,10 +214,12 @@ class Sandbox:
                 self._supervisor.close()
                 self._supervisor = None
             if self._supervisor is None:
-                self._supervisor = WarmProcess(self._preload, self._environment, self._record)
+                self._supervisor = warm_process.WarmProcess(
+                    self._preload, self._environment, self._record
+                )
             return self._supervisor
 
-    def _connect(self) -> tuple[socket.socket, WarmProcess]:
+    def _connect(self) -> tuple[socket.socket, warm_process.WarmProcess]:
         """Send the supervisor one end of a new socket; closing the other ends the task."""
         while True:
             supervisor = self.warm()
@@ -261,7 +256,10 @@ def _conversation(converse: Converse | None) -> Iterator[socket.socket | None]:
 
 
 def _ask(
-    connection: socket.socket, request: _Request, theirs: socket.socket | None, liveness: Liveness
+    connection: socket.socket,
+    request: _Request,
+    theirs: socket.socket | None,
+    liveness: warm_process.Liveness,
 ) -> tuple[wire.Header, bytes] | None:
     """Send a request and wait for the reply; None if the other side is gone."""
     buffer = bytearray()
@@ -272,7 +270,7 @@ def _ask(
             socket.send_fds(connection, [rest[:1]], [theirs.fileno()])
             theirs.close()
             rest = rest[1:]
-        connection.settimeout(TICK_S)
+        connection.settimeout(warm_process.TICK_S)
         while (reply := wire.unpack(buffer)) is None:
             try:
                 if rest:
