@@ -264,9 +264,9 @@ def standard_error(
     over classes, which have these `shares` of the rows, has that of a mean of binomials. Ranks
     of two classes are as uncertain as the rarer one.
 
-    >>> round(standard_error(0.9, 900, Metric("accuracy")), 4)
+    >>> round(standard_error(0.9, 900, records.Metric("accuracy")), 4)
     0.01
-    >>> balanced = Metric("balanced_accuracy")
+    >>> balanced = records.Metric("balanced_accuracy")
     >>> round(standard_error(0.5, 800, balanced, (0.03, 0.97)), 3)
     0.052
     >>> round(standard_error(0.5, 800, balanced, (0.01, *[0.11] * 9)), 3)
