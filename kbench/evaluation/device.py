@@ -88,8 +88,6 @@ class TorchDevice(Device):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # scikit-learn wants it; sandboxes have it before scipy is imported
-        os.environ["SCIPY_ARRAY_API"] = "1"
         self._torch = torch = _load(name, "torch")
         _load(name, "array_api_compat.torch")
         self._device = "cuda" if name == "cuda" else "cpu"
@@ -119,6 +117,7 @@ class TorchDevice(Device):
 
     def begin(self) -> None:
         """Prepare for a task: the peak memory is measured from here."""
+        use_torch()
         # TF32 has the digits of half precision
         self._torch.set_float32_matmul_precision("highest")
         if self._device == "cuda":
@@ -136,17 +135,21 @@ class TorchDevice(Device):
 
     def dispatch(self) -> AbstractContextManager[object]:
         """Let estimators of scikit-learn compute on the device in the block."""
-        from sklearn import config_context
-
-        context: AbstractContextManager[object] = config_context(array_api_dispatch=True)
+        sklearn = importlib.import_module("sklearn")
+        context: AbstractContextManager[object] = sklearn.config_context(array_api_dispatch=True)
         return context
 
     @property
     def metrics(self) -> dict[str, float]:
         """Peak memory of a GPU."""
-        if self._device == "cpu":
-            return {}
-        return {"device_memory_mib": self._torch.cuda.max_memory_allocated() / 2**20}
+        peak = self._torch.cuda.max_memory_allocated() if self._device == "cuda" else 0
+        return {"device_memory_mib": peak / 2**20} if peak else {}
+
+
+def use_torch() -> None:
+    """Let this process compute on torch: scikit-learn wants it before scipy is imported."""
+    os.environ["SCIPY_ARRAY_API"] = "1"
+    importlib.import_module("array_api_compat.torch")
 
 
 def take_gpu(slot: int) -> None:

@@ -53,7 +53,8 @@ def make_preload(suite: Suite, registry: Registry) -> Preload:
         sets.setdefault(registry.list_plugins(("dataset", ref)), [])
     # parameters are checked with all plugins at once
     sets.setdefault(_union(sets), [])
-    of_devices = ("array_api_compat.torch",) if suite.protocols[0].device != "cpu" else ()
+    is_on_host = suite.protocols[0].device == "cpu"
+    of_devices = () if is_on_host else ("kbench.evaluation.device:use_torch",)
     return {
         plugins: (*of_devices, *_preload(plugins, pairs, registry))
         for plugins, pairs in sets.items()

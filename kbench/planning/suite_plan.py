@@ -176,18 +176,16 @@ class Options:
     def resolve_jobs(self, suite: Suite, is_here: bool = True) -> Options:
         """Return the options with the number of tasks at a time, if they are on this machine.
 
-        SuiteError is raised if it lacks the device of the suite, or if they are elsewhere and
-        the suite has one.
+        SuiteError is raised if it lacks the suite's device, or if they are elsewhere.
         """
         device = suite.protocols[0].device  # all blocks have one
+        if not is_here and device != "cpu":
+            raise SuiteError(f'device = "{device}" in [protocol] needs tasks on this machine')
         if not is_here:
-            if device != "cpu":
-                raise SuiteError(f'device = "{device}" in [protocol] needs tasks on this machine')
             return self
         most = Device.of(device).n_slots
         threads = max(protocol.threads for protocol in suite.protocols)
-        jobs = 1 if self.exclusive else max(1, machine.physical_cores() // threads)
-        jobs = self.jobs or jobs
+        jobs = self.jobs or (1 if self.exclusive else max(1, machine.physical_cores() // threads))
         return replace(self, jobs=jobs if most is None else min(jobs, most))
 
     @property

@@ -1,5 +1,6 @@
 """Splits that are computed on a device: by array-api-strict, and by torch where it is installed."""
 
+import os
 import weakref
 from dataclasses import replace
 
@@ -361,7 +362,10 @@ def test_a_descent_keeps_nothing_of_its_sample():
 def test_estimators_of_scikit_learn_compute_whatever_the_environment_says(monkeypatch):
     pytest.importorskip("torch", reason="torch (the extra gpu) is not installed")
     monkeypatch.setenv("SCIPY_ARRAY_API", "0")
-    with Device.of("torch-cpu").dispatch():
+    torch_cpu = Device.of("torch-cpu")
+    assert os.environ["SCIPY_ARRAY_API"] == "0"  # other runs of the process keep theirs
+    torch_cpu.begin()
+    with torch_cpu.dispatch():
         assert get_config()["array_api_dispatch"]
 
 
