@@ -18,16 +18,7 @@ from kbench.errors import BundleError
 from kbench.features import now_ms
 from kbench.messages import plural
 from kbench.records.canonical import digest
-from kbench_sharing.bundle_records import (
-    CPU,
-    Author,
-    Bundle,
-    CellKey,
-    Line,
-    SharedResult,
-    Versions,
-    validate_with,
-)
+from kbench_sharing import bundle_records
 from kbench_sharing.checks import DAY_MS
 from kbench_sharing.columns import dump_line
 from kbench_sharing.reading import ROWS
@@ -37,17 +28,17 @@ from kbench_sharing.zip_file import read_named, sha256
 _KIND = "recomputed"
 
 
-class Record(Line):
+class Record(bundle_records.Line):
     """A recomputed split: `result` is `hash_result` what its author says."""
 
     format: Literal[1] = 1
-    cell: CellKey
+    cell: bundle_records.CellKey
     split: NonNegativeInt
-    result: Annotated[str, validate_with(check_digest, "the hash of a result")]
+    result: Annotated[str, bundle_records.validate_with(check_digest, "the hash of a result")]
     verdict: features.Verdict
-    author: Author
-    cpu: CPU
-    versions: Versions
+    author: bundle_records.Author
+    cpu: bundle_records.CPU
+    versions: bundle_records.Versions
     at_ms: NonNegativeInt
 
     def check(self) -> features.Check:
@@ -59,13 +50,16 @@ Records = Mapping[tuple[str, int], list[Record]]
 """Records by key of the cell and number of the split."""
 
 
-def hash_result(result: SharedResult) -> str:
+def hash_result(result: bundle_records.SharedResult) -> str:
     """Return the SHA-256 of a result, without the place that its machine has in a file."""
     return digest(result.model_dump(exclude={"machine"}))
 
 
 def make_record(
-    result: SharedResult, verdict: features.Verdict, author: str, versions: Mapping[str, str]
+    result: bundle_records.SharedResult,
+    verdict: features.Verdict,
+    author: str,
+    versions: Mapping[str, str],
 ) -> Record:
     """Return the record of a split that was recomputed now, on this machine."""
     return Record(
@@ -104,7 +98,9 @@ def group_records(records: Iterable[Record]) -> Records:
     return features.group_values(((record.cell, record.split), record) for record in records)
 
 
-def list_checks(results: Mapping[int, SharedResult], records: Records) -> list[features.Check]:
+def list_checks(
+    results: Mapping[int, bundle_records.SharedResult], records: Records
+) -> list[features.Check]:
     """Return the checks of the results of a cell, by number of the split; the oldest first."""
     checks = []
     for split, result in results.items():
@@ -115,7 +111,9 @@ def list_checks(results: Mapping[int, SharedResult], records: Records) -> list[f
     return sorted(checks, key=lambda check: (check.at_ms, check.split, check.by))
 
 
-def check_record(record: Record, result: SharedResult | None, author: str, now_ms: int) -> None:
+def check_record(
+    record: Record, result: bundle_records.SharedResult | None, author: str, now_ms: int
+) -> None:
     """Check a record of a repository against the result that it names; BundleError if wrong."""
     if not record.author:
         raise BundleError("it does not name who recomputed")
@@ -143,7 +141,7 @@ def records_file(rows_key: str, records: Iterable[Record]) -> tuple[str, bytes]:
     return f"{CHECKS}/{rows_key}/{sha256(data)}{ROWS}", data
 
 
-def read_records(repository: Path, name: str, bundle: Bundle) -> list[Record]:
+def read_records(repository: Path, name: str, bundle: bundle_records.Bundle) -> list[Record]:
     """Read and check a file of records of the results of a rows file."""
     if PurePosixPath(name).suffix != ROWS:
         raise BundleError(f"it does not belong in {CHECKS}")
