@@ -1,9 +1,8 @@
 """Probabilities and labels from scores, by a calibration and a threshold of the training set.
 
-The scores that both are fitted on are out of fold: the learner of
-each inner fold has not seen the rows that it scores. One calibration is then applied to
-the decision values of the final fit, as in scikit-learn's
-``CalibratedClassifierCV(ensemble=False)``, which does not change labels.
+The scores that both are fitted on are out of fold: the learner of each inner fold has not seen the
+rows that it scores. One calibration is then applied to the decision values of the final fit, as in
+scikit-learn's ``CalibratedClassifierCV(ensemble=False)``, which does not change labels.
 """
 
 import time
@@ -20,6 +19,7 @@ from kbench.evaluation.checked_predictions import (
     Predictions,
     predict_all,
     validate_decision,
+    validate_numbers,
 )
 from kbench.evaluation.embedding import Fitting
 from kbench.evaluation.lazy_rows import Matrix
@@ -125,7 +125,8 @@ def find_threshold(fitting: Fitting, candidate: Candidate) -> tuple[float | None
 
     def score(learner: FittedLearner, Z: Matrix) -> np.ndarray:
         found = scores_of_classes(classes, predict_all(learner, Z, np.empty(0), data.task))
-        return np.zeros(Z.shape[0]) if found is None else found[:, 1]
+        values = np.zeros(Z.shape[0]) if found is None else found[:, 1]
+        return validate_numbers(values, Z.shape[0], f"the scores of {fitting.learner.label}")
 
     with warnings.catch_warnings(action="ignore"):
         scores, converged = _out_of_fold(fitting, folds, candidate, score)
@@ -145,16 +146,15 @@ def find_threshold(fitting: Fitting, candidate: Candidate) -> tuple[float | None
 
 
 def decide(
-    fitting: Fitting, candidate: Candidate, predictions: Predictions
-) -> tuple[Fitting, Predictions, list[str]]:
+    fitting: Fitting, predictions: Predictions, candidate: Candidate
+) -> tuple[Predictions, list[str]]:
     """Return predictions with the labels that a threshold decides, and notes."""
     threshold, notes = find_threshold(fitting, candidate)
     classes = np.unique(fitting.data.y)
     scores = scores_of_classes(classes, predictions)
     if threshold is not None and scores is not None:
-        labels = classes[(scores[:, 1] >= threshold).astype(int)]
-        predictions = replace(predictions, predicted=labels)
-    return fitting, predictions, notes
+        predictions = replace(predictions, predicted=classes[(scores[:, 1] >= threshold) * 1])
+    return predictions, notes
 
 
 def _fit_calibration(values: np.ndarray, fitting: Fitting) -> CalibratedClassifierCV:

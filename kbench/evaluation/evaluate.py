@@ -227,7 +227,7 @@ def _add_calibration(split: _Split) -> None:
 
     if protocol.threshold_metric != "none":
         with (clock := Stopwatch()):
-            decided = [decide(each, split.searched.best, values) for each, values in split.chosen]
+            decided = [(each[0], *decide(*each, split.searched.best)) for each in split.chosen]
         split.chosen = [(each, values) for each, values, _ in decided]
         split.notes += decided[0][2]
         split.metrics["search_time_s"] += clock.wall

@@ -10,6 +10,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from kbench import Dataset, Protocol
+from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import Predictions
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
@@ -97,6 +98,23 @@ def test_labels_without_a_ranking_or_of_more_classes_stay():
     three = Dataset("three", data.X, data.y + (data.X[:, 1] > 1))
     none, f1 = (predicted(three, RIDGE, name) for name in ("none", "f1_macro"))
     assert (none == f1).all()
+
+
+class WithoutScores(LogisticClassifier):
+    """Its probabilities are not finite on the inner folds, which have fewer rows."""
+
+    def fit(self, X, y):
+        self.is_inner = len(y) < 300
+        return super().fit(X, y)
+
+    def predict_proba(self, X):
+        return super().predict_proba(X) * (np.nan if self.is_inner else 1.0)
+
+
+def test_scores_that_are_not_finite_are_an_error():
+    method = Method(IDENTITY, EstimatorSpec(WithoutScores, label="learner 'odd'"))
+    with pytest.raises(PluginError, match="the scores of learner 'odd' returned the value nan"):
+        predicted(rare(400, 0.3), method, "f1_macro")
 
 
 def test_keys_of_earlier_results_stay():
