@@ -28,13 +28,15 @@ from kbench.arrays import (
     to_numpy,
 )
 from kbench_baselines._primitives import segment_sums, walsh_hadamard, waves
+from tests.support.array_libraries import LIBRARIES, library
 
 RNG = np.random.default_rng(0)
 
 
-@pytest.fixture(params=["array_api_strict", "torch"])
+@pytest.fixture(params=LIBRARIES)
 def xp(request):
-    return pytest.importorskip(request.param, reason="the extra gpu is not installed")
+    with library(request.param) as xp:
+        yield xp
 
 
 def test_host_arrays_have_numpys_namespace():

@@ -87,7 +87,7 @@ def make_dataset(n_classes=2, n=240, weighted=False):
     return Dataset("made", X, y, sample_weight=rng.uniform(0.1, 2.0, n) if weighted else None)
 
 
-@pytest.fixture(params=["strict", "torch-cpu"])
+@pytest.fixture(params=["strict", "torch-cpu", "cuda"])
 def name(request, monkeypatch):
     """Name of a device, on which blocks are small."""
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
@@ -99,9 +99,11 @@ def name(request, monkeypatch):
         monkeypatch.setattr(
             device.Device, "of", staticmethod(lambda name: of(name) if name == "cpu" else made)
         )
-    else:
-        pytest.importorskip("torch", reason="torch (the extra gpu) is not installed")
-    return "torch-cpu"
+        return "torch-cpu"
+    torch = pytest.importorskip("torch", reason="torch (the extra gpu) is not installed")
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("torch finds no GPU")
+    return request.param
 
 
 def both(monkeypatch, data, method, protocol, name, index=0):
@@ -305,7 +307,8 @@ def test_what_else_a_protocol_asks_for(name, monkeypatch, changes):
     method = Method(WAVES, LEARNERS["ovo"])
     expected, found = both(monkeypatch, make_dataset(3), method, Protocol(**changes), name)
     assert_equal(found, expected)
-    assert found.metrics.keys() - expected.metrics.keys() == {"transfer_time_s"}
+    of_device = {"transfer_time_s"} | ({"device_memory_mib"} if name == "cuda" else set())
+    assert found.metrics.keys() - expected.metrics.keys() == of_device
 
 
 def test_one_candidate_is_warmed_up_where_it_is_timed(name):

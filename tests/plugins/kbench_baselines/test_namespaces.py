@@ -26,6 +26,7 @@ from kbench_baselines import (
     RandomMaclaurinFeatures,
     StructuredOrthogonalFeatures,
 )
+from tests.support.array_libraries import LIBRARIES, library
 
 RNG = np.random.default_rng(0)
 X, T = RNG.normal(size=(120, 5)), RNG.normal(size=(30, 5)) + 0.3
@@ -87,9 +88,10 @@ MAPS = {
 }
 
 
-@pytest.fixture(params=["array_api_strict", "torch"])
+@pytest.fixture(params=LIBRARIES)
 def xp(request):
-    return pytest.importorskip(request.param, reason="the extra gpu is not installed")
+    with library(request.param) as xp:
+        yield xp
 
 
 def seeded(name):

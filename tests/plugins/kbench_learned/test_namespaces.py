@@ -9,15 +9,17 @@ from kbench.arrays import host_type, namespace, to_numpy
 from kbench_baselines import NystroemMap, OrthogonalFourierFeatures, RandomFourierFeatures
 from kbench_learned import LearnedMetricMap, LearnedPartitionMap
 from kbench_nbcs import NestedBarycentricMap
+from tests.support.array_libraries import LIBRARIES, library
 
 RNG = np.random.default_rng(0)
 X, T = RNG.normal(size=(150, 4)), RNG.normal(size=(20, 4))
 Y = np.sin(2 * X[:, 0]) + 0.05 * RNG.normal(size=150)
 
 
-@pytest.fixture(params=["array_api_strict", "torch"])
+@pytest.fixture(params=LIBRARIES)
 def xp(request):
-    return pytest.importorskip(request.param, reason="the extra gpu is not installed")
+    with library(request.param) as xp:
+        yield xp
 
 
 def learned(base, **options):
