@@ -161,4 +161,5 @@ def find_folders(package: str, sources: dict[str, Path | None]) -> Sequence[str]
 
 def is_installed(path: str | Path) -> bool:
     """Return whether a file lies where installers put distributions, not in a working copy."""
-    return not {"site-packages", "dist-packages"}.isdisjoint(Path(path).parts)
+    # not by pathlib, which imports a module in some versions: imports ask this
+    return not {"site-packages", "dist-packages"}.isdisjoint(str(path).split("/"))

@@ -144,6 +144,33 @@ def test_a_feature_that_failed_with_a_full_queue_delays_nothing(track, monkeypat
     assert len(notices) == 1
 
 
+BURSTS = """
+    for _ in range(4):
+        time.sleep(0.7)
+        end = time.thread_time() + 0.05
+        while time.thread_time() < end:
+            pass"""
+SPINS = """
+    end = time.thread_time() + 2.0
+    while time.thread_time() < end:
+        pass"""
+
+
+def test_a_feature_that_a_busy_machine_slows_down_is_waited_for(track, monkeypatch):
+    monkeypatch.setattr(notifications, "DEADLINE_S", 2.0)
+    sent, notices = track(slow={"after": BURSTS})
+    sent.finish(run=None, report="all")
+    assert notices == []
+    assert told("slow") == [("finished", "all")]
+
+
+def test_a_feature_that_computes_without_end_is_left_behind(track, monkeypatch):
+    monkeypatch.setattr(notifications, "DEADLINE_S", 0.6)
+    sent, notices = track(endless={"after": SPINS})
+    assert sent.finish(run=None, report=None) == []
+    assert notices == ["the feature 'endless' is left out: it hangs: no sign of life for 0.6 s"]
+
+
 @pytest.mark.parametrize("place", ["during", "after"])
 def test_features_that_hang_are_left_behind_together(track, monkeypatch, place):
     monkeypatch.setattr(notifications, "DEADLINE_S", 0.5)
