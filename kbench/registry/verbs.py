@@ -285,14 +285,12 @@ class Notifications:
 
     def finish(self, deadline_s: float | None = None, **context: Any) -> list[tuple[Feature, Any]]:
         """Notify that the run is over; return the answers once all features have ended."""
-        last = {
-            feature.name: (feature, function)
-            for feature, function in self._verbs.implementing("kbench_run_finished")
-        }
-        for name, (feature, _) in last.items():
-            self._told.setdefault(name, self._make(feature))
+        last: dict[str, _Call] = {}
+        for feature, function in self._verbs.implementing("kbench_run_finished"):
+            self._told.setdefault(feature.name, self._make(feature))
+            last[feature.name] = function, context
         for name, told in self._told.items():
-            told.end((last[name][1], context) if name in last else None)
+            told.end(last.get(name))
         limit = DEADLINE_S if deadline_s is None else deadline_s
         answers = []
         for name in sorted(self._told, key=[each.name for each in self._verbs.features].index):
