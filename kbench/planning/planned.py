@@ -171,22 +171,22 @@ def n_missing(cells: Sequence[PlannedCell]) -> int:
 
 
 class InOrder(Strategy):
-    """All tasks in the order of the cells."""
+    """All tasks in the order of the cells, or the first split of all cells before the second."""
 
-    def __init__(self, cells: Sequence[PlannedCell]) -> None:
-        self._cells = cells
+    def __init__(self, cells: Sequence[PlannedCell], by_split: bool = False) -> None:
+        steps = [(cell, index) for cell in cells for index in cell.missing]
+        self._steps = sorted(steps, key=lambda step: step[1]) if by_split else steps
         self.n_tasks = n_missing(cells)
 
     def steps(self) -> Iterator[Step]:
         """Yield the missing splits of the cells."""
         begun: set[tuple[str, int]] = set()  # cells of one key share their splits
-        for cell in self._cells:
-            for index in cell.missing:
-                # results have come in since: one may have stopped the cell
-                if (cell.key, index) in begun or index not in cell.missing:
-                    continue
-                begun.add((cell.key, index))
-                yield cell, index
+        for cell, index in self._steps:
+            # results have come in since: one may have stopped the cell
+            if (cell.key, index) in begun or index not in cell.missing:
+                continue
+            begun.add((cell.key, index))
+            yield cell, index
 
 
 def longest_first(planned: Iterable[PlannedCell], registry: Registry) -> list[PlannedCell]:
@@ -199,11 +199,10 @@ def longest_first(planned: Iterable[PlannedCell], registry: Registry) -> list[Pl
 
 def _work(planned: PlannedCell, registry: Registry) -> float:
     """Estimate the work of a task: numbers in the data, classes, and candidates of the search."""
-    facts, cell = planned.dataset, planned.cell
-    if facts is None:
+    if (facts := planned.dataset) is None:
         return 0.0
     size = facts.n_samples * max(1, facts.n_features) * max(1, facts.n_classes)
-    return float(size * n_candidates(cell, registry))
+    return float(size * n_candidates(planned.cell, registry))
 
 
 def n_candidates(cell: records.Cell, registry: Registry) -> int:

@@ -263,7 +263,7 @@ def _refuse_empty_folder(suite: Suite, folder: Path) -> None:
     files = [folder / name for name in names if name is not None]
     if (
         not files
-        or len(files) < len(names)
+        or (len(files) < len(names) and not suite.data_source_hint)
         or any(match.exists() for file in files for match in list_files(file))
     ):
         return

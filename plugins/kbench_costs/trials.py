@@ -26,14 +26,14 @@ from kbench.records.canonical import to_json
 from kbench_costs.prediction import estimate, extrapolate
 
 ROWS = 20_000
-"""Rows of a dataset from which the cost of its cells is predicted."""
+"""Training and test rows of a task from which the cost of its cell is predicted."""
 
 MAX_WIDER = 8
 """Times as many components as an embedding has from which a wider one is predicted."""
 
 
 def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> bool:
-    """Whether a cell has many rows, or may need more than half the limit of memory.
+    """Whether a task has many rows, or may need more than half the limit of memory.
 
     Matrices that a method may hold have as many columns as there are inputs, components or, for
     learners with kernels, rows. No trial is made to know more of smaller cells, and of those with
@@ -42,12 +42,12 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> 
     facts = planned.dataset
     if facts is None or planned.problem is not None or planned.done or not planned.missing:
         return False
-    n, widths = facts.n_samples, [facts.n_features, get_width(planned.cell) or 0]
-    if n >= ROWS:
-        return True
+    protocol, widths = planned.cell.protocol, [facts.n_features, get_width(planned.cell) or 0]
+    n_train, n_test = protocol.max_train_rows, facts.n_samples // protocol.n_folds
+    n = min(facts.n_samples, n_train + n_test) if n_train else facts.n_samples
     if registry.get("learner", planned.cell.learner.name).uses_kernel:
         widths.append(n)
-    return 8 * n * max(widths) > limit_mib * 2**20 / 2
+    return n >= ROWS or 8 * n * max(widths) > limit_mib * 2**20 / 2
 
 
 OUTER, FLOAT32 = "refit_maps_in_inner_folds = false", 'block_dtype = "float32"'

@@ -1,9 +1,11 @@
-"""Several slots begin with the longest tasks."""
+"""The order of tasks: the longest first, and repeated folds split by split."""
 
-from kbench.planning.planned import longest_first
+import pytest
+
+from kbench.planning.planned import InOrder, longest_first
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
-from kbench.records import DatasetFacts, Problem
+from kbench.records import DatasetFacts, Problem, Result
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 
@@ -49,3 +51,30 @@ def test_a_random_search_counts_its_candidates():
 def test_cells_without_data_come_last():
     found = names({"iris": Problem("unavailable", "offline"), "digits": SMALL})
     assert [dataset for dataset, _ in found] == ["digits", "digits", "iris", "iris"]
+
+
+def plan(n_splits):
+    registry = build(list_plugins())
+    text = f"{TEXT}[limits]\nn_splits = {n_splits}\n"
+    facts = {"iris": SMALL, "digits": LARGE}
+    return Planner(registry, NoCache()).plan(read(text, "s", registry), facts)
+
+
+@pytest.mark.parametrize("by_split", [False, True])
+def test_all_tasks_are_computed_once_in_the_order_of_cells_or_splits(by_split):
+    cells = plan(n_splits=3)
+    strategy = InOrder([*cells, cells[0]], by_split)
+    steps = [(cell.key, index) for cell, index in strategy.steps()]
+    assert strategy.n_tasks == len(steps) == len(set(steps)) == 12
+    keys = [cell.key for cell in cells]
+    by_cell = [(key, index) for key in keys for index in range(3)]
+    assert steps == (sorted(by_cell, key=lambda step: step[1]) if by_split else by_cell)
+
+
+def test_a_cell_that_was_stopped_has_no_further_steps():
+    cells = plan(n_splits=2)
+    seen = []
+    for cell, index in InOrder(cells, by_split=True).steps():
+        seen.append(index)
+        cell.results[index] = Result("", "", index, "timed_out" if cell is cells[0] else "ok")
+    assert seen == [0, 0, 0, 0, 1, 1, 1]

@@ -159,9 +159,10 @@ class Records:
         return self
 
 
-def planned(n, d=10, width=None, **more):
+def planned(n, d=10, width=None, max_train_rows=None, **more):
     params = {} if width is None else {"n_components": width}
-    cell = Cell(Ref("data"), Ref("rff", params), Ref("ridge"), Protocol())
+    protocol = Protocol(max_train_rows=max_train_rows)
+    cell = Cell(Ref("data"), Ref("rff", params), Ref("ridge"), protocol)
     facts = DatasetFacts("c" * 64, n_samples=n, n_features=d)
     return PlannedCell(cell, "key", facts, 5, **more)
 
@@ -176,6 +177,9 @@ def planned(n, d=10, width=None, **more):
         (planned(5000, d=100_000), False, True),
         (planned(15_000), True, False),
         (planned(17_000), True, True),  # a Gram matrix of 2.2 GiB
+        (planned(90_000, max_train_rows=1000), False, False),  # and 18,000 test rows
+        (planned(95_000, max_train_rows=1000), False, True),
+        (planned(20_000, max_train_rows=30_000), False, True),
         (planned(10**6, results={0: Result("", "", 0, "ok")}), False, False),  # known
     ],
 )
