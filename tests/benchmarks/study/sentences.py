@@ -1,0 +1,269 @@
+"""Sentences that follow from the numbers of the study, and the check of pages that quote them.
+
+A page quotes a sentence after a comment with its name::
+
+    <!-- study: classification.front.model_bytes -->
+    Sentence, up to the next empty line.
+
+`check` renders the sentence again from the stored numbers. A line of a table may quote one too:
+``<!-- study: NAME -->sentence<!-- end -->``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Numbers = Mapping[str, Any]
+
+WORDS = {
+    "features": "features",
+    "model_bytes": "bytes of the model",
+    "fit_cpu_s": "seconds of fitting",
+    "predict_cpu_s": "seconds of prediction",
+}
+
+LIKELY = 0.5
+"""Maps with a smaller probability are not named."""
+
+LEVEL = 0.05
+
+_BLOCK = re.compile(r"<!-- study: (\S+) -->\n(.+?)(?=\n\s*\n|\Z)", re.DOTALL)
+_INLINE = re.compile(r"<!-- study: (\S+) -->(?!\n)(.+?)<!-- end -->")
+_MARK = re.compile(r"<!-- study: (\S+) -->")
+
+
+def render(results: Numbers) -> dict[str, str]:
+    """Return all sentences by name."""
+    found: dict[str, str] = {}
+    hypotheses = {(h["task"], h["hypothesis"]): h for h in results["hypotheses"]}
+    for task, numbers in results["tasks"].items():
+        makers: Mapping[str, Callable[[], Mapping[str, str]]] = {
+            "curves": lambda numbers=numbers: _curves(numbers),  # type: ignore[misc]
+            "fronts": lambda numbers=numbers: _fronts(numbers),  # type: ignore[misc]
+            "gram": lambda numbers=numbers: _gram(numbers, hypotheses),  # type: ignore[misc]
+            "gain": lambda numbers=numbers: _gain(numbers),  # type: ignore[misc]
+            "learned": lambda numbers=numbers: _learned(numbers, hypotheses),  # type: ignore[misc]
+            "boosting": lambda numbers=numbers: _boosting(numbers, hypotheses),  # type: ignore[misc]
+            "rule": lambda numbers=numbers: _rule(numbers),  # type: ignore[misc]
+            "scope": lambda numbers=numbers: _scope(numbers),  # type: ignore[misc]
+        }
+        for make in makers.values():
+            found |= {f"{task}.{name}": text for name, text in make().items()}
+    return found
+
+
+def unit(task: str) -> tuple[float, str]:
+    """Return the factor and the unit in which losses are written."""
+    return (
+        (100.0, "percentage points") if task == "classification" else (1.0, "standard deviations")
+    )
+
+
+def number(value: float, task: str) -> str:
+    """Write a loss or a difference of losses."""
+    factor, _ = unit(task)
+    return f"{factor * value:.2f}" if task == "classification" else f"{value:.3f}"
+
+
+def interval(line: Numbers, task: str, low: str = "low", high: str = "high") -> str:
+    """Write an interval; empty if there is none."""
+    if line.get(low) is None or line.get(high) is None:
+        return "no interval"
+    return f"95 % interval {number(line[low], task)} to {number(line[high], task)}"
+
+
+def listing(names: Sequence[str]) -> str:
+    """Join names with commas and "and"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _scope(numbers: Numbers) -> dict[str, str]:
+    counts = list(numbers["n_splits"].values())
+    lacking = len(numbers["missing"])
+    return {
+        "scope": (
+            f"{numbers['n_datasets']} datasets of {numbers['n_families']} families, "
+            f"{min(counts)} to {max(counts)} splits each; {lacking} cells are missing."
+        )
+    }
+
+
+def _curves(numbers: Numbers) -> dict[str, str]:
+    task, found = numbers["task"], {}
+    for line in numbers["widths"]:
+        likely = line["maps"][line["best"]]
+        found[f"width.{line['width']}"] = (
+            f"With {line['width']:,} features, `{line['best']}` has the smallest mean loss of "
+            f"{len(line['maps'])} maps on {line['n_families']} families: "
+            f"{number(line['loss'], task)} {unit(task)[1]} ({interval(line, task)}); that it is "
+            f"the smallest has the probability {likely:.2f}."
+        )
+    return found
+
+
+def _fronts(numbers: Numbers) -> dict[str, str]:
+    found = {}
+    for cost, front in numbers["fronts"].items():
+        if not front["places"]:
+            continue
+        maps: dict[str, float] = {}
+        for place in front["places"]:
+            if place["probability"] is not None:
+                maps[place["map"]] = max(maps.get(place["map"], 0.0), place["probability"])
+        likely = sorted((m for m in maps if maps[m] >= LIKELY), key=lambda m: (-maps[m], m))
+        named = [f"`{name}` ({maps[name]:.2f})" for name in likely]
+        sure = sorted({p["map"] for p in front["places"] if p["status"] == "frontier"})
+        sure = [f"`{name}`" for name in sure]
+        found[f"front.{cost}"] = (
+            f"Loss against {WORDS[cost]}, {front['n_families']} families: some option of "
+            f"{listing(named) if named else 'no map'} is on the front with a probability of at "
+            f"least {LIKELY:g}; shown at the 5 % level: {listing(sure) if sure else 'none'}."
+        )
+    return found
+
+
+def _gram(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
+    found = {}
+    for name, result in numbers["gram"].items():
+        if "p" not in result:
+            continue
+        p = hypotheses[numbers["task"], f"{name} predicts the loss"]["p_holm"]
+        low, high = result["low"], result["high"]
+        ends = "no interval" if low is None else f"95 % interval {low:.2f} to {high:.2f}"
+        verdict = "predicts the loss" if p <= LEVEL else "is not shown to predict the loss"
+        found[f"gram.{name}"] = (
+            f"`{name}` {verdict} among maps of equal width: mean rank correlation "
+            f"{result['correlation']:.2f} over {result['n_families']} families ({ends}; adjusted "
+            f"p {p:.3g})."
+        )
+    return found
+
+
+def _gain(numbers: Numbers) -> dict[str, str]:
+    gain = numbers["kernel_gain"]
+    found = {}
+    for name in dict.fromkeys(x["map"] for x in gain["shares"]):
+        lines = [x for x in gain["shares"] if x["map"] == name and x["width"] is not None]
+        if not lines:
+            continue
+        enough = [x["width"] for x in lines if x["share"] >= 0.9]
+        last = lines[-1]
+        reach = f"reaches 90 % with {min(enough):,} features" if enough else "never reaches 90 %"
+        found[f"gain.{name}"] = (
+            f"`{name}` {reach} of what the exact kernel gains over the linear model (median of "
+            f"{last['n_families']} families with a gain beyond noise); with {last['width']:,} "
+            f"features it has {100 * last['share']:.0f} %."
+        )
+    return found
+
+
+def _learned(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
+    task, found = numbers["task"], {}
+    for result in numbers["learned"]:
+        if result["gain"] is None:
+            continue
+        p = hypotheses[task, f"{result['map']} differs from {result['base']}"]["p_holm"]
+        sign = "less" if result["gain"] > 0 else "more"
+        verdict = f"{sign} loss than" if p <= LEVEL else "no shown difference from"
+        found[f"learned.{result['map']}"] = (
+            f"`{result['map']}` has {verdict} `{result['base']}` on {result['n_families']} "
+            f"families on which nothing was chosen: {number(result['gain'], task)} "
+            f"{unit(task)[1]} ({interval(result, task)}; adjusted p {p:.3g})."
+        )
+    return found
+
+
+def _boosting(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
+    result, task = numbers["boosting"], numbers["task"]
+    if "p" not in result:
+        return {}
+    p = hypotheses[task, "boosting differs from the best map"]["p_holm"]
+    better = "the best map" if result["difference"] > 0 else "boosting"
+    verdict = f"{better} is better" if p <= LEVEL else "neither is shown to be better"
+    found = {
+        "boosting": (
+            f"Between gradient boosting and the best map, chosen on other splits, {verdict} on "
+            f"average over {result['n_families']} families: the loss of boosting less that of the "
+            f"map is {number(result['difference'], task)} {unit(task)[1]} "
+            f"({interval(result, task)}; adjusted p {p:.3g}). Boosting is significantly better on "
+            f"{len(result['better_boosting'])} datasets, the map on {len(result['better_map'])}, "
+            f"of {len(result['datasets'])}."
+        )
+    }
+    shown = []
+    for each in numbers.get("when_boosting", []):
+        line = hypotheses[task, f"{each['predictor']} says when boosting is better"]
+        if line["p_holm"] <= LEVEL:
+            shown.append(f"`{each['predictor']}` ({each['correlation']:.2f})")
+    if numbers.get("when_boosting"):
+        found["when_boosting"] = (
+            f"The lead of boosting has a rank correlation with {listing(shown)}."
+            if shown
+            else "No predictor is shown to say when boosting is better."
+        )
+    return found
+
+
+def _rule(numbers: Numbers) -> dict[str, str]:
+    rule = numbers.get("rule", {})
+    found = {}
+    for kind, words in (("cross_validated", "Cross-validated over"), ("tested", "Tested once on")):
+        if kind not in rule:
+            continue
+        result = rule[kind]
+        best, other = (result["methods"][f"{name}, tried"] for name in ("rule", "best single"))
+        mark = f" {result['unit']}" if result["unit"] == "%" else " percentage points"
+        measure = "of the error" if result["unit"] == "%" else "of accuracy"
+        reached = best["regret"] <= (2.0 if result["unit"] == "%" else 0.5)
+        low, high = best["low"], best["high"]
+        ends = "no interval" if low is None else f"95 % interval {low:.2f} to {high:.2f}"
+        found[f"rule.{kind}"] = (
+            f"{words} {best['n_families']} families, the rule has a regret of "
+            f"{best['regret']:.2f}{mark} {measure} ({ends}) with {100 * best['share']:.0f} % of "
+            f"the compute of trying all; without predictors it is {other['regret']:.2f}. The aim "
+            f"was {2 if result['unit'] == '%' else 0.5:g} at 10 %: "
+            f"{'reached' if reached and best['share'] <= 0.1 + 1e-9 else 'missed'}."
+        )
+    return found
+
+
+def check_text(text: str, sentences: Mapping[str, str], place: str) -> list[str]:
+    """Return the problems of a page; empty if each quoted sentence follows from the numbers."""
+    problems = []
+    quoted = [*_BLOCK.findall(text), *_INLINE.findall(text)]
+    if len(quoted) != len(_MARK.findall(text)):
+        problems.append(f"{place}: a mark has no sentence")
+    for name, written in quoted:
+        if name not in sentences:
+            problems.append(f"{place}: the numbers give no sentence {name}")
+        elif " ".join(written.split()) != sentences[name]:
+            problems.append(
+                f"{place}: {name} does not follow from the numbers.\n"
+                f"  page:    {' '.join(written.split())}\n  numbers: {sentences[name]}"
+            )
+    return problems
+
+
+def check(results: Numbers, pages: Sequence[Path]) -> list[str]:
+    """Check the sentences of all pages against stored numbers."""
+    sentences = render(results)
+    return [
+        problem
+        for page in pages
+        for problem in check_text(page.read_text(encoding="utf-8"), sentences, page.name)
+    ]
+
+
+def fill(text: str, sentences: Mapping[str, str]) -> str:
+    """Write the present sentence after each mark of a page."""
+
+    def block(found: re.Match[str]) -> str:
+        return f"<!-- study: {found[1]} -->\n{sentences.get(found[1], found[2])}"
+
+    def inline(found: re.Match[str]) -> str:
+        return f"<!-- study: {found[1]} -->{sentences.get(found[1], found[2])}<!-- end -->"
+
+    return _INLINE.sub(inline, _BLOCK.sub(block, text))

@@ -1,0 +1,479 @@
+"""The analyses of the study give the known answers of results that are made for it."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from tests.benchmarks.study import __main__ as command
+from tests.benchmarks.study import intervals, predictors, questions, rule, sentences, table
+
+WIDTHS = (32, 64, 128, 256)
+MAPS = ("rff", "nystroem", "orthogonal-rff", "sorf", "rff-learned")
+
+
+def row(dataset, name, loss, width=None, learner="ridge", splits=range(10), **more):
+    """Return a line of `kbench results --format json` with a loss by split, or one for all."""
+    label = f"{name}(n_components={width}, bandwidth_factor=tune[1, 0.5])" if width else name
+    values = {str(i): 1 - (loss[i] if np.ndim(loss) else loss) for i in splits}
+    return {
+        "dataset": dataset,
+        "dataset_family": dataset,
+        "feature_map": label,
+        "learner": learner,
+        "task": "classification",
+        "status": "ok",
+        "n_splits": 15,
+        "values_by_split": {"accuracy": values},
+        "split_hash": {i: f"h{i}" for i in values},
+        "fit_time_cpu_s": 0.001 * (width or 10),
+        "predict_time_cpu_s": 0.0001 * (width or 10),
+        "search_time_cpu_s": 0.01 * (width or 10),
+        "n_stored_floats": 10.0 * (width or 10),
+        "n_components": float(width or 5),
+        "n_test": 100.0,
+        "n_train": 400.0,
+        **more,
+    }
+
+
+def made(n_datasets=12, seed=0):
+    """Return rows where nystroem < sorf < orthogonal-rff < rff, and learned maps gain 0.02.
+
+    The gain over the linear model is 0.2 at the exact kernel; a map at the widest reaches it up
+    to a tenth. Boosting is 0.05 worse than the exact kernel.
+    """
+    rng = np.random.default_rng(seed)
+    gaps = {"nystroem": 0.5, "sorf": 1.0, "orthogonal-rff": 1.5, "rff": 2.0}
+    rows = []
+    for k in range(n_datasets):
+        name, base = f"set{k}", 0.1 + 0.1 * rng.random()
+        noise = 0.002 * rng.standard_normal((15, 20))
+
+        def add(loss, *given, noise=noise, name=name, **more):
+            column = noise[:, len(rows) % 20]
+            rows.append(row(name, given[0], loss + column, *given[1:], **more))
+
+        for width in WIDTHS:
+            for map_, gap in gaps.items():
+                error = gap / math.sqrt(width) * 0.3
+                add(base + 0.3 * error, map_, width, gram_error_frobenius=error)
+            add(base + 0.3 * 2.0 / math.sqrt(width) * 0.3 - 0.02, "rff-learned", width)
+        add(base + 0.2, "identity", family="inputs")
+        add(base, "identity", learner="kernel-svm", family="kernel")
+        add(base + 0.05, "identity", learner="gradient-boosting", family="trees")
+    return rows
+
+
+def study_of(rows):
+    return table.Study([table.read_row(each) for each in rows], "classification")
+
+
+@pytest.fixture(scope="module")
+def known():
+    return study_of(made())
+
+
+@pytest.fixture(scope="module")
+def answers(known):
+    return questions.answer(known)
+
+
+@pytest.mark.parametrize(
+    ("label", "name", "width"),
+    [
+        ("rff(n_components=32, bandwidth_factor=tune[1, 0.5])", "rff", 32),
+        ("rff-learned(bandwidth_factor=tune[1, 2], n_components=4096)", "rff-learned", 4096),
+        ("tensor-sketch(degree=3, n_components=64)", "tensor-sketch(degree=3)", 64),
+        ("nystroem, 300", "nystroem", 300),
+        ("rff-512", "rff", 512),
+        ("polynomial-2", "polynomial-2", None),
+        ("ridge (ovr)", "ridge (ovr)", None),
+        ("ridge(alpha=tune[1e-06, 0.001, 1]) (ovr)", "ridge (ovr)", None),
+        ("kernel-svm(kernel=gaussian(bandwidth_factor=tune[1, 2]), C=tune[1])", "kernel-svm", None),
+    ],
+)
+def test_labels_are_taken_apart(label, name, width):
+    assert table.split_label(label) == (name, width)
+
+
+def test_means_are_over_the_splits_that_all_cells_have():
+    rows = [
+        row("a", "rff", [0.1] * 5 + [0.9] * 5, 32),
+        row("a", "nystroem", 0.2, 32, splits=range(5), status="unfinished"),
+        row("a", "sorf", 0.3, 32, splits=range(2), status="timeout"),
+    ]
+    study = study_of(rows)
+    assert study.splits["a"] == [0, 1, 2, 3, 4]
+    assert study.losses[0].tolist() == pytest.approx([0.1, 0.2, math.nan], nan_ok=True)
+    assert study.missing() == [{"dataset": "a", "option": "sorf-32 + ridge", "status": "timeout"}]
+    best, worst = study.bounded()
+    assert (best[0, 2], worst[0, 2]) == pytest.approx((0.1, 0.2))
+
+
+def test_cells_that_never_ran_are_missing_and_widen_the_interval():
+    rows = made(8)
+    gone = [r for r in rows if not (r["dataset"] == "set0" and r["feature_map"].startswith("sorf"))]
+    study = study_of(gone)
+    assert [each["status"] for each in study.missing()] == ["no result"] * len(WIDTHS)
+
+    def width_of(study):
+        line = next(x for x in questions.curves(study) if x["map"] == "sorf" and x["width"] == 32)
+        return line["n_missing"], line["high"] - line["low"]
+
+    (none, narrow), (one, wide) = width_of(study_of(rows)), width_of(study)
+    assert (none, one) == (0, 1)
+    assert wide > narrow
+
+
+def test_other_test_rows_are_not_compared():
+    other = row("a", "rff", 0.0, 64, split_hash={str(i): "x" for i in range(10)})
+    study = study_of([row("a", "rff", 0.1, 32), row("a", "nystroem", 0.1, 32), other])
+    assert np.isnan(study.losses[0, 2])
+    assert study.missing()[0]["status"] == "other test rows"
+
+
+def test_families_are_averaged():
+    rows = [row(n, "rff", v, 32, dataset_family=f) for n, v, f in [
+        ("a", 0.1, "x"), ("b", 0.3, "x"), ("c", 0.4, "y")
+    ]]  # fmt: skip
+    line = questions.curves(study_of(rows))[0]
+    assert line["loss"] == pytest.approx(0.3)
+    assert line["n_families"] == 2
+
+
+def test_the_best_map_of_each_width_is_found(answers):
+    assert [line["width"] for line in answers["widths"]] == list(WIDTHS)
+    # learned directions gain 0.02, which is more than the gap from 64 features on
+    assert [line["best"] for line in answers["widths"]] == [
+        "nystroem" if 0.3 * 0.3 * 1.5 / math.sqrt(w) > 0.02 else "rff-learned" for w in WIDTHS
+    ]
+    assert all(sum(line["maps"].values()) == pytest.approx(1) for line in answers["widths"])
+
+
+def test_the_front_has_no_dominated_option(answers):
+    front = answers["fronts"]["features"]
+    at = {place["option"]: place for place in front["places"]}
+    assert at["rff-32 + ridge"]["status"] == "dominated"
+    assert at["rff-32 + ridge"]["probability"] == 0
+    assert at["nystroem-32 + ridge"]["probability"] == 1
+    assert front["n_families"] == 12
+
+
+def test_the_gram_error_predicts_the_loss_where_it_decides_it(answers):
+    found = answers["gram"]["gram_error_frobenius"]
+    assert found["correlation"] > 0.9
+    assert found["p"] < 0.01
+
+
+def test_a_gram_error_without_relation_predicts_nothing():
+    rng = np.random.default_rng(3)
+    rows = made()
+    for each in rows:
+        if "gram_error_frobenius" in each:
+            each["gram_error_frobenius"] = float(rng.random())
+    found = questions.gram_errors(study_of(rows))["gram_error_frobenius"]
+    assert abs(found["correlation"]) < 0.5
+    assert found["p"] > 0.05
+
+
+def test_permutations_keep_the_level():
+    """A p value below 0.1 is as rare as it should be, though widths of a dataset depend."""
+    few = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        rows = []
+        for k in range(4):
+            level, error = rng.random(5), rng.random(5)
+            rows += [
+                row(f"s{k}", f"m{j}", float(level[j]) / w, w, gram_error_spectral=float(error[j]))
+                for j in range(5)
+                for w in (32, 64)
+            ]
+        found = questions.gram_errors(study_of(rows), 199, seed)["gram_error_spectral"]
+        few += found["p"] <= 0.1
+    assert few <= 13
+
+
+def test_shares_of_the_gain_are_those_that_were_made(answers):
+    gain = answers["kernel_gain"]
+    assert len(gain["datasets"]) == 12
+    share = {(x["map"], x["width"]): x["share"] for x in gain["shares"]}
+    for width in WIDTHS:
+        expected = 1 - 0.3 * 0.3 * 2.0 / math.sqrt(width) / 0.2
+        assert share["rff", width] == pytest.approx(expected, abs=0.02)
+
+
+def test_a_gain_within_noise_has_no_share():
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(10):
+        noise = 0.05 * rng.standard_normal((3, 10))
+        rows += [
+            row(f"s{k}", "rff", 0.2 + noise[0], 32),
+            row(f"s{k}", "identity", 0.2 + noise[1]),
+            row(f"s{k}", "identity", 0.2 + noise[2], learner="kernel-svm", family="kernel"),
+        ]
+    assert len(questions.kernel_gain(study_of(rows))["datasets"]) <= 2
+
+
+def test_learned_directions_count_where_nothing_was_chosen(known):
+    (found,) = questions.learned_directions(known, ["set0", "set1"])
+    assert (found["map"], found["base"], found["n_families"]) == ("rff-learned", "rff", 10)
+    assert found["gain"] == pytest.approx(0.02, abs=0.003)
+    assert found["low"] <= found["gain"] <= found["high"]
+    assert found["p"] < 0.01
+    assert found["left_out"] == ["set0", "set1"]
+
+
+def test_boosting_loses_where_it_was_made_to_lose(answers):
+    found = answers["boosting"]
+    assert found["difference"] > 0.02
+    assert len(found["better_map"]) == 12
+    assert found["better_boosting"] == []
+
+
+def test_the_best_map_is_chosen_on_other_splits_than_it_is_scored_on():
+    """Of equal options the best one is best by luck: the difference to an equal one is not."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(40):
+        rows += [row(f"s{k}", f"m{j}", 0.3 + 0.05 * rng.standard_normal(10), 32) for j in range(30)]
+        loss = 0.3 + 0.05 * rng.standard_normal(10)
+        rows.append(row(f"s{k}", "identity", loss, learner="gradient-boosting", family="trees"))
+    found = questions.boosting(study_of(rows))
+    assert abs(found["difference"]) < 0.012
+    assert found["p"] > 0.05
+
+
+def test_p_values_are_adjusted_together(answers):
+    found = questions.adjust([answers, {**answers, "task": "regression"}])
+    assert len(found) == 6
+    assert all(line["p"] <= line["p_holm"] <= 6 * line["p"] + 1e-12 for line in found)
+
+
+def test_intervals_are_those_of_kbench_without_their_rounding():
+    from kbench.results.stats import mean_interval
+
+    values = np.array([0.1, 0.2, 0.3, 0.5, 0.8, 1.3])
+    assert intervals.family_interval(values) == pytest.approx(mean_interval(values))
+    low, high = intervals.family_interval(np.array([0.0] * 10 + [0.3, 1.2]))
+    assert -1 < low < 0.125 < high < 2
+
+
+# the rule
+
+
+def two_kinds(n=24, seed=0):
+    """Return rows and predictors: with many inputs nystroem is best, with few sorf is."""
+    rng = np.random.default_rng(seed)
+    rows, known = [], {}
+    for k in range(n):
+        many = k % 2
+        known[f"s{k}"] = dict.fromkeys(rule.PREDICTORS, 0.0) | {
+            "log_inputs": 4.0 * many + 0.2 * rng.standard_normal(),
+            "cpu_s": 0.001,
+        }
+        for name in ("nystroem", "sorf", "rff"):
+            for width in WIDTHS:
+                good = name == ("nystroem" if many else "sorf")
+                loss = 0.1 + 0.1 * (not good) + 1 / width
+                rows.append(row(f"s{k}", name, loss + 0.003 * rng.standard_normal(10), width))
+    return rows, known
+
+
+def test_the_rule_finds_what_decides_and_the_baseline_does_not():
+    rows, known = two_kinds()
+    found = rule.answer(study_of(rows), known)["cross_validated"]["methods"]
+    assert found["rule, first"]["regret"] < 1
+    assert found["best single, first"]["regret"] > 3
+    assert found["random, first"]["regret"] > 5
+    assert found["rule, tried"]["share"] <= 0.1
+
+
+def test_the_rule_without_information_is_the_best_single_option():
+    rows, known = two_kinds()
+    nothing = {name: dict.fromkeys(rule.PREDICTORS, 1.0) for name in known}
+    found = rule.answer(study_of(rows), nothing)["cross_validated"]["methods"]
+    assert found["rule, first"]["regret"] == pytest.approx(found["best single, first"]["regret"])
+
+
+def test_regret_of_luck_is_not_below_zero_on_average():
+    """All options are equal: a best choice scored on its own splits would make regrets large."""
+    rng = np.random.default_rng(1)
+    rows = [
+        row(f"s{k}", name, 0.3 + 0.03 * rng.standard_normal(10), width)
+        for k in range(20)
+        for name in ("nystroem", "sorf", "rff")
+        for width in WIDTHS
+    ]
+    found = rule.answer(study_of(rows), {})["cross_validated"]["methods"]
+    assert abs(found["random, first"]["regret"]) < 0.5
+
+
+def test_held_out_families_are_in_no_fit():
+    rows, known = two_kinds()
+    held_out = ["s0", "s1", "s2", "s3"]
+    before = rule.answer(study_of(rows), known, held_out, test=True)
+    assert before["tested"]["methods"]["rule, first"]["n_families"] == 4
+    assert before["tested"]["methods"]["rule, first"]["regret"] < 1
+    for each in rows:
+        if each["dataset"] in held_out:
+            values = each["values_by_split"]["accuracy"]
+            each["values_by_split"]["accuracy"] = {i: 0.5 * v for i, v in values.items()}
+    after = rule.answer(study_of(rows), known, held_out)
+    assert after["slopes"] == before["slopes"]
+    assert after["cross_validated"] == before["cross_validated"]
+    assert "tested" not in after
+
+
+def test_a_family_is_held_out_whole():
+    rows, known = two_kinds(6)
+    for each in rows:
+        each["dataset_family"] = "one" if each["dataset"] in ("s0", "s1") else each["dataset"]
+    with pytest.raises(table.StudyError, match="held out only in part: families one"):
+        rule.test_once(rule.Problem(study_of(rows), known), ["s0"])
+
+
+def test_the_budget_is_kept():
+    costs = np.array([1.0, 2.0, 0.5])
+    assert rule.shortlist([1, 0, 2], costs, 2.5) == [1, 2]
+    assert rule.shortlist([1, 0, 2], costs, 0.1) == []
+
+
+# predictors
+
+
+def test_predictors_are_those_of_known_data():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 4))
+    curved = predictors.measure(X, (X[:, 0] ** 2 + 0.01 * rng.standard_normal(300)))
+    straight = predictors.measure(X, X[:, 0] + 0.01 * rng.standard_normal(300))
+    assert curved["log_rows"] == pytest.approx(math.log(300))
+    assert curved["log_inputs"] == pytest.approx(math.log(4))
+    # the distance of two normal vectors of 4 numbers
+    assert math.exp(curved["log_median_distance"]) == pytest.approx(1.3, abs=0.1)
+    assert curved["landmark_gain"] > 0.4 > 0.02 > abs(straight["landmark_gain"])
+    line = predictors.measure(X[:, :1] @ np.ones((1, 4)), X[:, 0])
+    assert line["log_effective_rank"] < curved["log_effective_rank"]
+
+
+def test_constant_inputs_have_predictors():
+    found = predictors.measure(np.ones((30, 2)), np.arange(30.0))
+    assert all(map(math.isfinite, found.values()))
+
+
+def test_the_protocol_of_a_dataset_is_that_of_its_suite():
+    text = (
+        'datasets = ["iris", {name = "openml", data_id = 1, label = "b"}]\n'
+        '[protocol]\nscaling = "standard"\nn_folds = 4\n[dataset_protocols.b]\nn_folds = 3\n'
+    )
+    found = predictors.read_suite(text)
+    assert list(found) == ["iris", "b"]
+    assert predictors.protocol_of(found["iris"][1]).scaling == ("standard",)
+    assert predictors.protocol_of(found["b"][1]).n_folds == 3
+
+
+@pytest.mark.slow
+def test_the_probe_measures_all_training_rows():
+    found = predictors.probe("iris", {"scaling": "standard", "n_folds": 5})
+    assert found["n_rows"] == 120
+    assert found["log_inputs"] == pytest.approx(math.log(4))
+
+
+# sentences and the command
+
+
+@pytest.fixture(scope="module")
+def results():
+    cells = [table.read_row(each) for each in made()]
+    return command.plain(command.analyse(cells))
+
+
+def test_sentences_follow_from_the_numbers(results):
+    found = sentences.render(results)
+    assert "predicts the loss" in found["classification.gram.gram_error_frobenius"]
+    assert "the best map is better" in found["classification.boosting"]
+    assert "has less loss than" in found["classification.learned.rff-learned"]
+    assert found["classification.scope"].startswith("12 datasets of 12 families, 10 to 10 splits")
+
+
+@pytest.mark.parametrize(
+    "form", ["<!-- study: {} -->\n{}\n\nMore.", "| x | <!-- study: {} -->{}<!-- end --> |"]
+)
+def test_a_page_is_checked_against_the_numbers(results, form):
+    found = sentences.render(results)
+    name = "classification.boosting"
+    page = form.format(name, found[name])
+    assert sentences.check_text(page, found, "page") == []
+    other = page.replace("better", "worse", 1)
+    assert "does not follow" in sentences.check_text(other, found, "page")[0]
+    assert sentences.check_text(sentences.fill(other, found), found, "page") == []
+    unknown = page.replace(name, "classification.nothing")
+    assert "no sentence classification.nothing" in sentences.check_text(unknown, found, "p")[0]
+
+
+def test_a_mark_without_a_sentence_is_a_problem(results):
+    assert sentences.check_text("<!-- study: a.b -->", sentences.render(results), "page")
+
+
+def test_pages_follow_from_the_stored_numbers(capsys):
+    assert command.main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_the_command_writes_numbers_sentences_and_a_table(tmp_path, capsys, monkeypatch):
+    from tests.benchmarks.study import figures
+
+    monkeypatch.setattr(figures, "draw", lambda results, folder: [])
+    (tmp_path / "a.json").write_text(json.dumps(made(6)))
+    arguments = [str(tmp_path / "a.json"), "-o", str(tmp_path / "out")]
+    assert command.main(arguments) == 0
+    stored = json.loads((tmp_path / "out" / "study.json").read_text())
+    made_sentences = json.loads((tmp_path / "out" / "sentences.json").read_text())
+    assert made_sentences == sentences.render(stored)
+    lines = (tmp_path / "out" / "table.csv").read_text().splitlines()
+    assert len(lines) == 1 + 10 * len(made(6))
+    page = tmp_path / "page.md"
+    page.write_text("<!-- study: classification.scope -->\nold\n")
+    given = ["--numbers", str(tmp_path / "out" / "study.json"), "--pages", str(page)]
+    assert command.main(["--check", *given]) == 1
+    assert command.main(["--fill", *given]) == 0
+    assert made_sentences["classification.scope"] in page.read_text()
+
+
+@pytest.mark.slow
+def test_all_figures_are_drawn(results, tmp_path):
+    from tests.benchmarks.study.figures import draw
+
+    names = {path.name for path in draw(results, tmp_path)}
+    assert names == {
+        f"study-classification-{each}.svg"
+        for each in ("curves", "datasets", "front", "gain", "boosting", "rule")
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ("3", "is not the output of kbench results"),
+        ('[{"dataset": "a"}]', "row 1: lacks feature_map, learner, status, n_splits"),
+        (json.dumps([row("a", "rff", 0.1, 32, task="clustering")]), "unknown task 'clustering'"),
+        (json.dumps([row("a", "rff", 0.1, 32, splits=())]), "no file has a finished split"),
+        (json.dumps([row("a", "rff", 0.1, 32)] * 2), "is also in"),
+    ],
+)
+def test_wrong_files_are_one_message(tmp_path, capsys, text, message):
+    path = tmp_path / "a.json"
+    path.write_text(text)
+    assert command.main([str(path), "-o", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_names_that_no_result_has_are_one_message(tmp_path, capsys):
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([row("a", "rff", 0.1, 32)]))
+    given = [str(path), "-o", str(tmp_path), "--held-out", "a,missing"]
+    assert command.main(given) == 2
+    assert "no such dataset or family in the results: missing" in capsys.readouterr().err
