@@ -13,6 +13,7 @@ version = release = kbench.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "components", "mathml"]
 extensions += ["commands", "installed_suites", "leaderboards", "notebook", "stored"]
+extensions += ["study_sentences"]
 exclude_patterns = ["_build"]
 # single backticks in docstrings are names, linked where the name exists
 default_role = "py:obj"

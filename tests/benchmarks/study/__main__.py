@@ -96,7 +96,8 @@ def write_table(cells: Sequence[Cell], path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow([*COLUMNS, *metrics])
         for cell in cells:
-            for split, loss in sorted(cell.losses.items()) or [("", "")]:
+            lines: list[tuple[object, object]] = [*sorted(cell.losses.items())]
+            for split, loss in lines or [("", "")]:
                 writer.writerow(
                     [cell.dataset, cell.family, cell.task, cell.map, cell.width or ""]
                     + [cell.learner, cell.status, split, loss, cell.fit_cpu_s]

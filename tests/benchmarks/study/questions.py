@@ -22,7 +22,7 @@ from kbench.results.stats import (
 )
 
 from .intervals import family_interval
-from .table import BOOSTING, COSTS, EXACT, LINEAR, Array, Study
+from .table import BOOSTING, COSTS, EXACT, GAUSSIAN, LINEAR, Array, Study
 
 LEAST_MAPS = 4
 """A rank correlation over fewer maps says nothing."""
@@ -189,14 +189,14 @@ def _geometric(study: Study, values: Array) -> Array:
     """Return the geometric mean over families of positive costs; NaN without one."""
     with np.errstate(all="ignore"):
         logs = np.log(np.where(values > 0, values, np.nan))
-    return np.exp(_nanmean(study.by_family(logs)))
+    return np.asarray(np.exp(_nanmean(study.by_family(logs))))
 
 
 def _nanmean(values: Array) -> Array:
     known = np.isfinite(values)
     n = known.sum(axis=0)
     total = np.where(known, values, 0.0).sum(axis=0)
-    return np.divide(total, n, out=np.full(values.shape[1], np.nan), where=n > 0)
+    return np.asarray(np.divide(total, n, out=np.full(values.shape[1], np.nan), where=n > 0))
 
 
 # (b) the fronts
@@ -235,7 +235,7 @@ def pareto(study: Study, cost: str) -> Numbers:
     places = [
         {
             "option": str(study.options[j]),
-            "map": study.options[j].map,
+            "map": _shown(study, j),
             "width": study.options[j].width,
             "status": place.status,
             "probability": place.probability,
@@ -245,9 +245,14 @@ def pareto(study: Study, cost: str) -> Numbers:
         for k, (j, place) in enumerate(zip(options, found.places, strict=True))
     ]
     drawn = mean_draws(np.column_stack([gains, np.log(costs)]))
-    names = [study.options[j].map for j in options]
+    names = [_shown(study, j) for j in options]
     best = _best_at(drawn[:, : len(options)], drawn[:, len(options) :], names)
     return {**result, "reason": found.reason, "places": places, "best_at": best}
+
+
+def _shown(study: Study, j: int) -> str:
+    """Return the map of an option, or the name of a reference."""
+    return study.references.get(study.options[j], study.options[j].map)
 
 
 def _best_at(gains: Array, logs: Array, names: list[str]) -> list[Numbers]:
@@ -307,15 +312,15 @@ def _rank_correlation(study: Study, metric: str, n_permutations: int, seed: int)
         by_family.setdefault(study.family_of[name], []).append((own, permuted))
     if not by_family:
         return {"n_families": 0, "reason": f"no dataset has {LEAST_MAPS} maps with this metric"}
-    own = np.array([np.mean([each for each, _ in found]) for found in by_family.values()])
+    means = np.array([np.mean([each for each, _ in found]) for found in by_family.values()])
     null = np.mean(
         [np.mean([each for _, each in found], axis=0) for found in by_family.values()], axis=0
     )
-    mean = float(own.mean())
+    mean = float(means.mean())
     extreme = int((np.abs(null) >= abs(mean) - 1e-12).sum())
-    low, high = _interval(own)
+    low, high = _interval(means)
     return {
-        "n_families": len(own),
+        "n_families": len(means),
         "correlation": mean,
         "low": low,
         "high": high,
@@ -325,7 +330,8 @@ def _rank_correlation(study: Study, metric: str, n_permutations: int, seed: int)
 
 def _by_width(study: Study, values: Array, widths: Sequence[int], learner: str) -> Array:
     """Return values of one dataset, shape (n_widths, n_maps)."""
-    names = study.maps(learner)
+    # maps of other kernels differ in more than their error
+    names = [name for name in study.maps(learner) if name.split("(")[0] in GAUSSIAN]
     out = np.full((len(widths), len(names)), np.nan)
     for j, option in enumerate(study.options):
         if option.learner == learner and option.width in widths and option.map in names:

@@ -83,10 +83,11 @@ def listing(names: Sequence[str]) -> str:
 def _scope(numbers: Numbers) -> dict[str, str]:
     counts = list(numbers["n_splits"].values())
     lacking = len(numbers["missing"])
+    splits = f"{max(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     return {
         "scope": (
             f"{numbers['n_datasets']} datasets of {numbers['n_families']} families, "
-            f"{min(counts)} to {max(counts)} splits each; {lacking} cells are missing."
+            f"{splits} splits each; {lacking} cells are missing."
         )
     }
 
@@ -122,7 +123,23 @@ def _fronts(numbers: Numbers) -> dict[str, str]:
             f"{listing(named) if named else 'no map'} is on the front with a probability of at "
             f"least {LIKELY:g}; shown at the 5 % level: {listing(sure) if sure else 'none'}."
         )
+        for point in front["best_at"]:
+            best = max(sorted(point["maps"]), key=lambda name: point["maps"][name])
+            found[f"best.{cost}.{point['budget']:g}"] = (
+                f"With at most {_budget(point['budget'], cost)}, `{best}` has the least mean loss "
+                f"with a probability of {point['maps'][best]:.2f} ({front['n_families']} families)."
+            )
     return found
+
+
+def _budget(value: float, cost: str) -> str:
+    """Write a budget, which is a power of two."""
+    if cost == "features":
+        return f"{value:,.0f} features"
+    if cost == "model_bytes":
+        kib = value / 1024
+        return f"{kib:,.0f} KiB of the model" if kib >= 1 else f"{value:,.0f} bytes of the model"
+    return f"{value:.3g} {WORDS[cost]}"
 
 
 def _gram(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
@@ -210,6 +227,12 @@ def _boosting(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -
 def _rule(numbers: Numbers) -> dict[str, str]:
     rule = numbers.get("rule", {})
     found = {}
+    if "cross_validated" in rule:
+        single = rule["cross_validated"]["methods"]["best single, first"]
+        found["rule.first"] = (
+            f"The first option to try is {rule['typical_order'][0].replace(' + ', ' with ')}. The "
+            f"best single option of the other families has a regret of {_regret(single, rule)}."
+        )
     for kind, words in (("cross_validated", "Cross-validated over"), ("tested", "Tested once on")):
         if kind not in rule:
             continue
@@ -217,17 +240,34 @@ def _rule(numbers: Numbers) -> dict[str, str]:
         best, other = (result["methods"][f"{name}, tried"] for name in ("rule", "best single"))
         mark = f" {result['unit']}" if result["unit"] == "%" else " percentage points"
         measure = "of the error" if result["unit"] == "%" else "of accuracy"
-        reached = best["regret"] <= (2.0 if result["unit"] == "%" else 0.5)
+        aim = 2.0 if result["unit"] == "%" else 0.5
         low, high = best["low"], best["high"]
         ends = "no interval" if low is None else f"95 % interval {low:.2f} to {high:.2f}"
         found[f"rule.{kind}"] = (
             f"{words} {best['n_families']} families, the rule has a regret of "
             f"{best['regret']:.2f}{mark} {measure} ({ends}) with {100 * best['share']:.0f} % of "
             f"the compute of trying all; without predictors it is {other['regret']:.2f}. The aim "
-            f"was {2 if result['unit'] == '%' else 0.5:g} at 10 %: "
-            f"{'reached' if reached and best['share'] <= 0.1 + 1e-9 else 'missed'}."
+            f"was {aim:g} at 10 %: {_verdict(best, aim)}."
         )
     return found
+
+
+def _verdict(line: Numbers, aim: float) -> str:
+    """Say whether the aim is reached, and whether the interval says so too."""
+    if line["regret"] > aim or line["share"] > 0.1 + 1e-9:
+        return "missed"
+    certain = line["high"] is not None and line["high"] <= aim
+    return "reached" if certain else "reached by the mean, not by all of the interval"
+
+
+def _regret(line: Numbers, rule: Numbers) -> str:
+    """Write a regret with its unit and interval."""
+    is_percent = rule["cross_validated"]["unit"] == "%"
+    ends = "no interval"
+    if line["low"] is not None:
+        ends = f"95 % interval {line['low']:.2f} to {line['high']:.2f}"
+    text = "% of the error" if is_percent else "percentage points of accuracy"
+    return f"{line['regret']:.2f} {text} ({ends}; {line['n_families']} families)"
 
 
 def check_text(text: str, sentences: Mapping[str, str], place: str) -> list[str]:

@@ -29,6 +29,12 @@ BYTES_PER_NUMBER = 8
 REFERENCES = {"kernel": "exact kernel", "trees": "boosting"}
 """Families of learners on the inputs that are references."""
 
+GAUSSIAN = (
+    *("rff", "orthogonal-rff", "qmc-rff", "leverage-rff", "fastfood", "sorf"),
+    *("nystroem", "nystroem-kmeans", "nystroem-rpcholesky", "nystroem-leverage"),
+)
+"""Maps of the Gaussian kernel with a number of features: their errors can be compared."""
+
 LINEAR, EXACT, BOOSTING = "linear", "exact kernel", "boosting"
 
 _WIDTH = re.compile(r"^(.+?)(?:\s*,\s*|\s+|-)(\d+)$")
