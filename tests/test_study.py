@@ -9,7 +9,7 @@ import pytest
 from tests.benchmarks.study import __main__ as command
 from tests.benchmarks.study import intervals, predictors, questions, rule, sentences, table
 
-WIDTHS = (32, 64, 128, 256)
+WIDTHS = (32, 64, 128, 256, 512)
 MAPS = ("rff", "nystroem", "orthogonal-rff", "sorf", "rff-learned")
 
 
@@ -243,6 +243,27 @@ def test_learned_directions_count_where_nothing_was_chosen(known):
     assert found["left_out"] == ["set0", "set1"]
 
 
+def test_a_missing_cell_costs_no_family():
+    rows = made()
+    gone = [r for r in rows if not (r["dataset"] == "set0" and "nystroem" in r["feature_map"])]
+    study = study_of(gone)
+    line = questions.widths(study)[0]
+    assert (line["n_families"], line["n_filled"]) == (12, 1)
+    assert line["maps"]["nystroem"] < line["maps_best"]["nystroem"]
+    assert questions.pareto(study, "features")["n_families"] == 12
+
+
+def test_missing_cells_are_bounded_in_tests(known):
+    rows = made()
+    gone = [r for r in rows if not (r["dataset"] == "set0" and "learned" in r["feature_map"])]
+    (all_there,) = questions.learned_directions(known)
+    (found,) = questions.learned_directions(study_of(gone))
+    assert found["n_missing"] == len(WIDTHS)
+    assert found["p"] > all_there["p"]
+    assert found["low"] < all_there["low"]
+    assert questions._bounded_p(np.full(9, -1.0), np.full(9, 1.0)) == 1.0
+
+
 def test_boosting_loses_where_it_was_made_to_lose(answers):
     found = answers["boosting"]
     assert found["difference"] > 0.02
@@ -263,10 +284,56 @@ def test_the_best_map_is_chosen_on_other_splits_than_it_is_scored_on():
     assert found["p"] > 0.05
 
 
-def test_p_values_are_adjusted_together(answers):
+def test_p_values_of_a_question_are_adjusted_together(answers):
     found = questions.adjust([answers, {**answers, "task": "regression"}])
-    assert len(found) == 6
-    assert all(line["p"] <= line["p_holm"] <= 6 * line["p"] + 1e-12 for line in found)
+    width = [line for line in found if line["question"] == "width"]
+    assert len(width) == 2 * len(MAPS)
+    least = min(line["p"] for line in width)
+    assert min(line["p_holm"] for line in width) == pytest.approx(len(MAPS) * least)
+
+
+def test_width_helps_where_it_was_made_to(answers):
+    found = {line["map"]: line for line in answers["wider"]}
+    assert found["rff"]["wins"] == 12
+    assert found["rff"]["p"] == pytest.approx(2.0**-12)
+    assert found["rff"]["gain"] == pytest.approx(0.18 * (64**-0.5 - 512**-0.5), abs=0.003)
+
+
+def test_boosting_is_compared_with_the_exact_kernel(answers):
+    assert answers["boosting_kernel"]["difference"] == pytest.approx(0.05, abs=0.003)
+
+
+def test_a_learned_map_is_compared_with_its_control():
+    rows = []
+    for k in range(8):
+        rows += [
+            row(f"s{k}", "rff", 0.1, 64),
+            row(f"s{k}", "rff-one-bandwidth", 0.3, 64),
+            row(f"s{k}", "rff-learned", 0.2, 64),
+        ]
+    study = study_of(rows)
+    (found,) = questions.learned_directions(study)
+    assert (found["base"], round(found["gain"], 6)) == ("rff-one-bandwidth", 0.1)
+    assert study.maps() == ["rff", "rff-learned"]
+    names = {place["option"] for place in questions.pareto(study, "fit_cpu_s")["places"]}
+    assert names == {"rff-64 + ridge", "rff-learned-64 + ridge"}
+
+
+def test_sizes_of_partitions_are_one_map():
+    assert table.Option("simplicial-mesh(n_roots=4)", None, "ridge").group == "simplicial-mesh"
+
+
+def test_a_reference_of_a_few_datasets_is_not_missing_elsewhere():
+    rows = [row(f"s{k}", "rff", 0.1, 32) for k in range(5)]
+    rows.append(row("s0", "identity", 0.1, learner="kernel-svm", family="kernel"))
+    assert study_of(rows).missing() == []
+
+
+def test_samples_of_the_training_rows_do_not_widen_the_test():
+    folds = {"protocol": {"cv": "stratified", "n_folds": "5"}, "n_test": 4000.0, "n_train": 1000.0}
+    assert table.read_row(row("a", "rff", 0.1, 32, **folds)).test_to_train == 0.25
+    holdout = folds | {"protocol": {"cv": "holdout", "n_folds": "5"}}
+    assert table.read_row(row("a", "rff", 0.1, 32, **holdout)).test_to_train == 4.0
 
 
 def test_intervals_are_those_of_kbench_without_their_rounding():
@@ -315,17 +382,32 @@ def test_the_rule_without_information_is_the_best_single_option():
     assert found["rule, first"]["regret"] == pytest.approx(found["best single, first"]["regret"])
 
 
-def test_regret_of_luck_is_not_below_zero_on_average():
-    """All options are equal: a best choice scored on its own splits would make regrets large."""
+def test_the_best_choice_has_no_luck():
+    """All options are equal: a best choice scored on its own splits would be 2 points better."""
     rng = np.random.default_rng(1)
     rows = [
         row(f"s{k}", name, 0.3 + 0.03 * rng.standard_normal(10), width)
-        for k in range(20)
+        for k in range(40)
         for name in ("nystroem", "sorf", "rff")
         for width in WIDTHS
     ]
-    found = rule.answer(study_of(rows), {})["cross_validated"]["methods"]
-    assert abs(found["random, first"]["regret"]) < 0.5
+    problem = rule.Problem(study_of(rows), {})
+    every = range(len(problem.options))
+    regrets = [rule.score(problem, i, [j]) for i in range(40) for j in every]
+    assert abs(np.mean(regrets)) < 0.6
+
+
+def test_an_error_of_zero_has_no_infinite_regret():
+    rows = [
+        row(f"s{k}", name, 0.0, width, task="regression")
+        | {"values_by_split": {"rmse_standardized": {str(i): loss for i in range(10)}}}
+        for k in range(5)
+        for name, loss in (("rff", 0.0), ("sorf", 0.001))
+        for width in WIDTHS
+    ]
+    study = table.Study([table.read_row(each) for each in rows], "regression")
+    found = rule.answer(study, {})["cross_validated"]["methods"]
+    assert found["random, first"]["regret"] == pytest.approx(2.5)
 
 
 def test_held_out_families_are_in_no_fit():

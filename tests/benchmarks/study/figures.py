@@ -11,6 +11,9 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from .table import Option
 
 Numbers = Mapping[str, Any]
 
@@ -77,46 +80,54 @@ def _curve_lines(numbers: Numbers) -> dict[str, list[Numbers]]:
     found: dict[str, list[Numbers]] = {}
     for line in numbers["curves"]:
         if line["learner"] == numbers["learner"] and line["map"] != "identity":
-            found.setdefault(line["map"], []).append(line)
+            found.setdefault(Option(line["map"], None, "").group, []).append(line)
     return {k: sorted(v, key=lambda x: x["model_bytes"]) for k, v in found.items()}
 
 
 def _draw_curves(numbers: Numbers) -> Figure:
-    """Mean loss against each cost, the references as horizontal lines."""
+    """Mean loss less that of the linear model against each cost, references as lines.
+
+    The differences are paired, so that their intervals do not contain how families differ.
+    """
     lines, factor = _curve_lines(numbers), _factor(numbers)
+    known = [x for x in numbers["curves"] if x.get("gain_over_linear") is not None]
     figure = Figure(figsize=(7.2, 5.6), layout="constrained")
     axes = figure.subplots(2, 2, sharey=True)
     styles = looks(list(lines))
     for axis, (cost, label) in zip(axes.flat, AXES.items(), strict=True):
-        for name, points in lines.items():
+        for name, all_points in lines.items():
+            points = [p for p in all_points if p in known and p[cost] is not None]
             x = np.array([p[cost] for p in points], dtype=float)
-            y = factor * np.array([p["loss"] for p in points])
             order = np.argsort(x)
+            y, low, high = (
+                -factor * np.array([np.nan if p[k] is None else p[k] for p in points])
+                for k in ("gain_over_linear", "gain_high", "gain_low")
+            )
             axis.plot(x[order], y[order], label=name, **styles[name])
-            if cost == "features" and all(p["low"] is not None for p in points):
-                low, high = (factor * np.array([p[k] for p in points]) for k in ("low", "high"))
-                axis.fill_between(
-                    x[order], low[order], high[order], alpha=0.07, color=styles[name]["color"], lw=0
-                )
-        for line in numbers["curves"]:
+            if cost == "features":
+                colour = styles[name]["color"]
+                axis.fill_between(x[order], low[order], high[order], alpha=0.07, color=colour, lw=0)
+        for line in known:
             if line["reference"]:
-                axis.axhline(factor * line["loss"], color="0.45", lw=0.8, ls=(0, (4, 2)))
+                y = -factor * line["gain_over_linear"]
+                axis.axhline(y, color="0.45", lw=0.8, ls=(0, (4, 2)))
                 if cost == "features":
-                    axis.annotate(
-                        line["reference"],
-                        (1, factor * line["loss"]),
-                        xycoords=("axes fraction", "data"),
-                        ha="right",
-                        va="bottom",
-                        fontsize=6,
-                        color="0.3",
-                    )
-        axis.set_xscale("log", base=2 if cost == "features" else 10)
+                    text = {"ha": "right", "va": "bottom", "fontsize": 6, "color": "0.3"}
+                    place = ("axes fraction", "data")
+                    axis.annotate(line["reference"], (1, y), xycoords=place, **text)
+        _scale(axis, cost)
         axis.set_xlabel(label)
     for axis in axes[:, 0]:
-        axis.set_ylabel(LOSS[numbers["task"]])
+        axis.set_ylabel(f"less linear model: {LOSS[numbers['task']]}")
     _legend(figure, axes[0, 0])
     return figure
+
+
+def _scale(axis: Axes, cost: str) -> None:
+    """Make the axis of a cost logarithmic, with labels at powers only."""
+    base = 2 if cost == "features" else 10
+    axis.set_xscale("log", base=base)
+    axis.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _draw_datasets(numbers: Numbers) -> Figure | None:
@@ -172,7 +183,7 @@ def _draw_front(numbers: Numbers) -> Figure | None:
         for name in names:
             shares = [p["maps"].get(name, 0.0) for p in points]
             axis.plot([p["budget"] for p in points], shares, label=name, **styles[name])
-        axis.set_xscale("log", base=2 if cost == "features" else 10)
+        _scale(axis, cost)
         axis.set_xlabel(f"at most so many {AXES[cost]}")
     for axis in axes.flat[len(costs) :]:
         axis.set_visible(False)
@@ -202,7 +213,7 @@ def _draw_gain(numbers: Numbers) -> Figure | None:
 
 
 def _draw_boosting(numbers: Numbers) -> Figure | None:
-    """Loss of boosting less that of the best map, by dataset."""
+    """Loss of boosting less that of the best map, by dataset; filled: adjusted p at most 0.05."""
     lines = sorted(numbers["boosting"].get("datasets", []), key=lambda x: x["difference"])
     if not lines:
         return None
@@ -217,7 +228,7 @@ def _draw_boosting(numbers: Numbers) -> Figure | None:
         axis.plot(factor * line["difference"], place, "o", color=COLOURS[0], mfc=face)
     axis.axvline(0.0, color="0.3", lw=0.8)
     axis.set_yticks(range(len(lines)), [line["dataset"] for line in lines], fontsize=6)
-    axis.set_xlabel(f"boosting less best map, {LOSS[numbers['task']]}; filled: adjusted p < 0.05")
+    axis.set_xlabel(f"boosting less best map: {LOSS[numbers['task']]}")
     return figure
 
 

@@ -22,7 +22,7 @@ from kbench.results.stats import (
 )
 
 from .intervals import family_interval
-from .table import BOOSTING, COSTS, EXACT, GAUSSIAN, LINEAR, Array, Study
+from .table import BOOSTING, CONTROL, COSTS, EXACT, GAUSSIAN, LINEAR, Array, Study
 
 LEAST_MAPS = 4
 """A rank correlation over fewer maps says nothing."""
@@ -45,12 +45,14 @@ def answer(study: Study, development: Sequence[str] = ()) -> Numbers:
         "coarse_costs": sum(cell.coarse for cell in study.cells),
         "curves": curves(study),
         "widths": widths(study),
+        "wider": wider(study),
         "dataset_curves": dataset_curves(study),
         "fronts": {cost: pareto(study, cost) for cost in COSTS},
         "gram": gram_errors(study),
         "kernel_gain": kernel_gain(study),
         "learned": learned_directions(study, development),
         "boosting": boosting(study),
+        "boosting_kernel": boosting(study, study.reference(EXACT)),
     }
 
 
@@ -95,41 +97,86 @@ def curves(study: Study) -> list[Numbers]:
 def widths(study: Study) -> list[Numbers]:
     """Return for each width the map of the least mean loss, and how probable it is for each.
 
-    Maps that lack a family are left out, so that all means are over the same families.
+    A missing cell has the worst loss of its dataset; ``maps_best`` are the probabilities if it has
+    the best one.
     """
-    losses = study.by_family(study.losses)
+    best_fill, worst_fill = (study.by_family(each) for each in study.bounded())
+    linear, maps = study.reference(LINEAR), study.maps(study.main_learner)
     found = []
     for width in sorted({o.width for o in study.options if o.width is not None}):
         columns = [
             j
             for j, o in enumerate(study.options)
-            if o.width == width and o.learner == study.main_learner
+            if o.width == width and o.learner == study.main_learner and o.map in maps
         ]
-        counts = np.isfinite(losses[:, columns]).sum(axis=0)
-        columns = [j for j, n in zip(columns, counts, strict=True) if n == counts.max()]
-        full = np.isfinite(losses[:, columns]).all(axis=1)
-        values = losses[full][:, columns]
+        full = np.isfinite(worst_fill[:, columns]).all(axis=1)
+        values = worst_fill[full][:, columns]
         if len(columns) < 2 or len(values) < 2:
             continue
-        first = mean_draws(values).argmin(axis=1)
-        shares = np.bincount(first, minlength=len(columns)) / len(first)
+        names = [study.options[j].map for j in columns]
         best = int(values.mean(axis=0).argmin())
         low, high = _interval(values[:, best])
+        gain: Numbers = {}
+        if linear is not None and np.isfinite(worst_fill[full, linear]).all():
+            gains = worst_fill[full, linear] - values[:, best]
+            ends = _interval(gains)
+            gain = {"gain": float(gains.mean()), "gain_low": ends[0], "gain_high": ends[1]}
         found.append(
             {
+                **gain,
                 "width": width,
                 "n_families": len(values),
-                "best": study.options[columns[best]].map,
+                "n_filled": int(np.isnan(study.losses[:, columns]).sum()),
+                "best": names[best],
                 "loss": float(values[:, best].mean()),
                 "low": low,
                 "high": high,
-                "maps": {
-                    study.options[j].map: float(share)
-                    for j, share in zip(columns, shares, strict=True)
-                },
+                "maps": _least(values, names),
+                "maps_best": _least(best_fill[full][:, columns], names),
             }
         )
     return found
+
+
+NARROW, WIDE = 64, 512
+
+
+def wider(study: Study) -> list[Numbers]:
+    """Compare a wide with a narrow embedding of each map, by the exact sign test over families.
+
+    Missing cells have the worst loss if they are wide, and the best one if they are narrow.
+    """
+    from scipy.stats import binomtest
+
+    best, worst = (study.by_family(each) for each in study.bounded())
+    found = []
+    for name in study.maps(study.main_learner):
+        at = {study.options[j].width: j for j in study.columns(name)}
+        if NARROW not in at or WIDE not in at:
+            continue
+        gains = best[:, at[NARROW]] - worst[:, at[WIDE]]
+        gains = np.round(gains[np.isfinite(gains)], 12)
+        wins, n = int((gains > 0).sum()), int((gains != 0).sum())
+        low, high = _interval(gains)
+        found.append(
+            {
+                "map": name,
+                "gain": float(gains.mean()) if len(gains) else None,
+                "low": low,
+                "high": high,
+                "wins": wins,
+                "n_families": len(gains),
+                "p": float(binomtest(wins, n, alternative="greater").pvalue) if n else 1.0,
+            }
+        )
+    return found
+
+
+def _least(losses: Array, names: list[str]) -> dict[str, float]:
+    """Return the share of the draws of means in which each column is the smallest."""
+    first = mean_draws(losses).argmin(axis=1)
+    shares = np.bincount(first, minlength=len(names)) / len(first)
+    return {name: float(share) for name, share in zip(names, shares, strict=True)}
 
 
 def dataset_curves(study: Study) -> list[Numbers]:
@@ -205,32 +252,38 @@ def _nanmean(values: Array) -> Array:
 def pareto(study: Study, cost: str) -> Numbers:
     """Return the places on the front of loss against a cost, and the best map at each cost.
 
-    Options that at least half of the families have are compared, on the families that have all
-    of them. ``best_at`` has, for budgets in powers of two, the probability that a map has the
-    least mean loss among the options within the budget.
+    Missing cells have the worst loss of their dataset, and the usual cost of their option.
+    Options that fewer than half of the families have are left out. ``best_at`` has, for budgets
+    in powers of two, the probability that a map has the least mean loss of the options within.
     """
-    options = [j for j, o in enumerate(study.options) if o.learner == study.main_learner]
+    maps = [*study.maps(study.main_learner), "identity"]
+    options = [
+        j for j, o in enumerate(study.options) if o.learner == study.main_learner and o.map in maps
+    ]
     if cost != "features":
         # references have inputs, and no features
         options += [j for kind in (EXACT, BOOSTING) if (j := study.reference(kind)) is not None]
     values = study.values(cost)
     with np.errstate(all="ignore"):
         logs = np.log(np.where(values > 0, values, np.nan))
-    losses, logs = study.by_family(study.losses), study.by_family(logs)
-    there = np.isfinite(losses) & np.isfinite(logs)
-    options = [j for j in options if 2 * there[:, j].sum() >= len(losses)]
-    full = there[:, options].all(axis=1)
-    gains, costs = -losses[full][:, options], np.exp(logs[full][:, options])
+    share = np.isfinite(study.losses).mean(axis=0)
+    options = [j for j in options if share[j] >= 0.5 and np.isfinite(logs[:, j]).any()]
+    usual = np.array([np.nanmedian(logs[:, j]) for j in options])
+    logs = np.where(np.isfinite(logs[:, options]), logs[:, options], usual)
+    losses, logs = study.by_family(study.bounded()[1][:, options]), study.by_family(logs)
+    full = np.isfinite(losses).all(axis=1)
+    gains, costs = -losses[full], np.exp(logs[full])
     result: Numbers = {
         "n_families": int(full.sum()),
+        "n_filled": int(np.isnan(study.losses[:, options]).sum()),
         "left_out": sorted(
             str(o)
             for j, o in enumerate(study.options)
-            if o.learner == study.main_learner and j not in options
+            if o.learner == study.main_learner and o.map in maps and j not in options
         ),
     }
     if full.sum() < 2 or len(options) < 2:
-        return {**result, "reason": "fewer than two families have all options", "places": []}
+        return {**result, "reason": "there are fewer than two families or options", "places": []}
     found = front(gains, costs)
     places = [
         {
@@ -252,11 +305,11 @@ def pareto(study: Study, cost: str) -> Numbers:
 
 def _shown(study: Study, j: int) -> str:
     """Return the map of an option, or the name of a reference."""
-    return study.references.get(study.options[j], study.options[j].map)
+    return study.references.get(study.options[j], study.options[j].group)
 
 
 def _best_at(gains: Array, logs: Array, names: list[str]) -> list[Numbers]:
-    middle = logs.mean(axis=0) / np.log(2)
+    middle = np.round(logs.mean(axis=0) / np.log(2), 6)
     found = []
     for power in range(int(np.ceil(middle.min())), int(np.ceil(middle.max())) + 1):
         within = logs <= power * np.log(2) + 1e-9
@@ -419,7 +472,8 @@ def learned_directions(study: Study, development: Sequence[str] = ()) -> list[Nu
     counted = [n for n in study.datasets if n not in chosen and study.family_of[n] not in chosen]
     rows = [study.datasets.index(name) for name in counted]
     for name in study.maps(study.main_learner):
-        base = name.replace("-learned", "")
+        base = name.replace("-learned", CONTROL)
+        base = base if study.columns(base) else name.replace("-learned", "")
         pairs = [
             (i, j)
             for i in study.columns(base)
@@ -431,41 +485,49 @@ def learned_directions(study: Study, development: Sequence[str] = ()) -> list[Nu
         best, worst = study.bounded()
         gains = np.array([study.losses[:, i] - study.losses[:, j] for i, j in pairs]).T
         least = np.array([best[:, i] - worst[:, j] for i, j in pairs]).T
-        mean = _family_means(study, gains.mean(axis=1), rows)
-        low, high = _interval(mean[np.isfinite(mean)])
-        bounded = _family_means(study, least.mean(axis=1), rows)
+        most = np.array([worst[:, i] - best[:, j] for i, j in pairs]).T
+        bounds = [_family_means(study, each.mean(axis=1), rows) for each in (least, most)]
+        mean = _family_means(study, np.asarray(least + most).mean(axis=1) / 2, rows)
+        low, high = _bounded_interval(mean, *bounds)
         found.append(
             {
                 "map": name,
                 "base": base,
-                "n_families": int(np.isfinite(mean).sum()),
-                "gain": float(mean[np.isfinite(mean)].mean()) if np.isfinite(mean).any() else None,
+                "n_families": len(mean),
+                "n_missing": int(np.isnan(gains[rows]).sum()),
+                "gain": float(mean.mean()) if len(mean) else None,
                 "low": low,
                 "high": high,
-                "low_bounded": _interval(bounded[np.isfinite(bounded)])[0],
-                "p": signed_rank(mean).p,
-                "by_width": _by_width_gains(study, gains, pairs, rows),
+                "p": _bounded_p(*bounds),
+                "by_width": _by_width_gains(study, (least, most), pairs, rows),
                 "left_out": sorted(set(study.datasets) - set(counted)),
             }
         )
     return found
 
 
+def _bounded_p(least: Array, most: Array) -> float:
+    """Return the larger p of both bounds; 1 if they have different signs."""
+    tests = [signed_rank(each) for each in (least, most)]
+    signs = {test.plus > test.minus for test in tests}
+    return max(test.p for test in tests) if len(signs) == 1 else 1.0
+
+
 def _by_width_gains(
-    study: Study, gains: Array, pairs: list[tuple[int, int]], rows: list[int]
+    study: Study, bounds: tuple[Array, Array], pairs: list[tuple[int, int]], rows: list[int]
 ) -> list[Numbers]:
     lines = []
     for k, (i, _) in enumerate(pairs):
-        values = _family_means(study, gains[:, k], rows)
-        values = values[np.isfinite(values)]
-        if len(values):
-            low, high = _interval(values)
+        least, most = (_family_means(study, each[:, k], rows) for each in bounds)
+        if len(least):
+            low, high = _bounded_interval((least + most) / 2, least, most)
             lines.append(
                 {
                     "width": study.options[i].width,
-                    "gain": float(values.mean()),
+                    "gain": float((least + most).mean()) / 2,
                     "low": low,
                     "high": high,
+                    "p": _bounded_p(least, most),
                 }
             )
     return lines
@@ -482,9 +544,10 @@ def _family_means(study: Study, values: Array, rows: Sequence[int]) -> Array:
 # (f) boosting
 
 
-def boosting(study: Study) -> Numbers:
+def boosting(study: Study, other: int | None = None) -> Numbers:
     """Return the loss of boosting less that of the best map, chosen on other repeats.
 
+    With `other`, the column of an option, that is what boosting is compared with.
     Positive: the map is better. A dataset counts as won or lost if the corrected test over its
     scored splits, of the option that was best on the others, decides.
     """
@@ -492,6 +555,7 @@ def boosting(study: Study) -> Numbers:
     if column is None:
         return {"reason": "boosting is missing"}
     maps = [j for name in study.maps(study.main_learner) for j in study.columns(name)]
+    maps = maps if other is None else [other]
     lines: list[Numbers] = []
     unknown: list[str] = []
     for name in study.datasets:
@@ -580,39 +644,33 @@ def when_boosting(
 
 
 def adjust(answers: Sequence[Numbers]) -> list[Numbers]:
-    """Collect the hypotheses of all tasks, and adjust their p values together."""
+    """Collect the hypotheses, and adjust the p values of each question and task together."""
     found: list[Numbers] = []
+
+    def add(task: str, question: str, hypothesis: str, p: float) -> None:
+        found.append({"task": task, "question": question, "hypothesis": hypothesis, "p": p})
+
     for each in answers:
         task = each["task"]
+        for result in each["wider"]:
+            text = f"{result['map']} has less loss with {WIDE} than with {NARROW} features"
+            add(task, "width", text, result["p"])
         for name, result in each["gram"].items():
             if "p" in result:
-                found.append(
-                    {"task": task, "hypothesis": f"{name} predicts the loss", "p": result["p"]}
-                )
+                add(task, "gram", f"{name} predicts the loss", result["p"])
         for result in each["learned"]:
-            found.append(
-                {
-                    "task": task,
-                    "hypothesis": f"{result['map']} differs from {result['base']}",
-                    "p": result["p"],
-                }
-            )
-        if "p" in each["boosting"]:
-            found.append(
-                {
-                    "task": task,
-                    "hypothesis": "boosting differs from the best map",
-                    "p": each["boosting"]["p"],
-                }
-            )
+            text = f"{result['map']} differs from {result['base']}"
+            add(task, "learned", text, result["p"])
+            for line in result["by_width"]:
+                add(task, "learned by width", f"{text} with {line['width']} features", line["p"])
+        for name, words in (("boosting", "the best map"), ("boosting_kernel", "the exact kernel")):
+            if "p" in each[name]:
+                add(task, "boosting", f"boosting differs from {words}", each[name]["p"])
         for result in each.get("when_boosting", []):
-            found.append(
-                {
-                    "task": task,
-                    "hypothesis": f"{result['predictor']} says when boosting is better",
-                    "p": result["p"],
-                }
-            )
-    for line, p in zip(found, holm([line["p"] for line in found]), strict=True):
-        line["p_holm"] = float(p)
+            text = f"{result['predictor']} says when boosting is better"
+            add(task, "when boosting", text, result["p"])
+    for group in {(line["task"], line["question"]) for line in found}:
+        lines = [line for line in found if (line["task"], line["question"]) == group]
+        for line, p in zip(lines, holm([line["p"] for line in lines]), strict=True):
+            line["p_holm"] = float(p)
     return found

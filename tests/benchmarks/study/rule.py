@@ -32,6 +32,9 @@ PENALTIES = (1.0, 10.0, 100.0, np.inf)
 SMALLEST = {"classification": 0.005, "regression": 0.02}
 """Regrets far below are all the same: half a point of accuracy, 2 % of the error."""
 
+LEAST_ERROR = 0.02
+"""Relative regrets are those of at least this rmse, in standard deviations of the target."""
+
 LEAST_SHARE = 0.8
 """An option that fewer datasets have is not one that a rule can recommend."""
 
@@ -103,7 +106,7 @@ class Problem:
         """Return the log-regret of each dataset and option."""
         best = self.losses.min(axis=1, keepdims=True)
         if self.study.task == "regression":
-            regret = self.losses / np.maximum(best, 1e-12) - 1
+            regret = (self.losses - best) / np.maximum(best, LEAST_ERROR)
         else:
             regret = self.losses - best
         return np.asarray(np.log(regret + SMALLEST[self.study.task]))
@@ -112,7 +115,7 @@ class Problem:
         """Return points of accuracy, or percent of the error."""
         if self.study.task == "classification":
             return 100 * (chosen - best)
-        return 100 * (chosen / max(best, 1e-12) - 1)
+        return 100 * (chosen - best) / max(best, LEAST_ERROR)
 
 
 def fit(problem: Problem, rows: Sequence[int]) -> Rule:

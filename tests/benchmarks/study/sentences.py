@@ -11,6 +11,7 @@ A page quotes a sentence after a comment with its name::
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -41,7 +42,7 @@ def render(results: Numbers) -> dict[str, str]:
     hypotheses = {(h["task"], h["hypothesis"]): h for h in results["hypotheses"]}
     for task, numbers in results["tasks"].items():
         makers: Mapping[str, Callable[[], Mapping[str, str]]] = {
-            "curves": lambda numbers=numbers: _curves(numbers),  # type: ignore[misc]
+            "curves": lambda numbers=numbers: _curves(numbers, hypotheses),  # type: ignore[misc]
             "fronts": lambda numbers=numbers: _fronts(numbers),  # type: ignore[misc]
             "gram": lambda numbers=numbers: _gram(numbers, hypotheses),  # type: ignore[misc]
             "gain": lambda numbers=numbers: _gain(numbers),  # type: ignore[misc]
@@ -75,6 +76,10 @@ def interval(line: Numbers, task: str, low: str = "low", high: str = "high") -> 
     return f"95 % interval {number(line[low], task)} to {number(line[high], task)}"
 
 
+def _families(n: int) -> str:
+    return "1 family" if n == 1 else f"{n} families"
+
+
 def listing(names: Sequence[str]) -> str:
     """Join names with commas and "and"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -86,23 +91,43 @@ def _scope(numbers: Numbers) -> dict[str, str]:
     splits = f"{max(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     return {
         "scope": (
-            f"{numbers['n_datasets']} datasets of {numbers['n_families']} families, "
+            f"{numbers['n_datasets']} datasets of {_families(numbers['n_families'])}, "
             f"{splits} splits each; {lacking} cells are missing."
         )
     }
 
 
-def _curves(numbers: Numbers) -> dict[str, str]:
+def _curves(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
     task, found = numbers["task"], {}
     for line in numbers["widths"]:
-        likely = line["maps"][line["best"]]
+        ends = sorted({f"{line[kind][line['best']]:.2f}" for kind in ("maps", "maps_best")})
+        likely = ends[0] if len(ends) == 1 else f"{ends[0]} to {ends[1]}, by its missing cells"
         found[f"width.{line['width']}"] = (
             f"With {line['width']:,} features, `{line['best']}` has the smallest mean loss of "
-            f"{len(line['maps'])} maps on {line['n_families']} families: "
-            f"{number(line['loss'], task)} {unit(task)[1]} ({interval(line, task)}); that it is "
-            f"the smallest has the probability {likely:.2f}."
+            f"{len(line['maps'])} maps on {_families(line['n_families'])}: "
+            f"{number(line['loss'], task)} {unit(task)[1]}{_gain_over_linear(line, task)}. That it "
+            f"is the smallest has the probability {likely}."
+        )
+    for line in numbers["wider"]:
+        if line["gain"] is None:
+            continue
+        text = f"{line['map']} has less loss with 512 than with 64 features"
+        p = hypotheses[task, text]["p_holm"]
+        verdict = "has less loss" if p <= LEVEL else "is not shown to have less loss"
+        found[f"wider.{line['map']}"] = (
+            f"`{line['map']}` {verdict} with 512 than with 64 features: on {line['wins']} of "
+            f"{_families(line['n_families'])}, by {number(line['gain'], task)} {unit(task)[1]} on "
+            f"average ({interval(line, task)}; adjusted p {p:.3g})."
         )
     return found
+
+
+def _gain_over_linear(line: Numbers, task: str) -> str:
+    """Compare a loss with that of the linear model, where it has all families."""
+    if line.get("gain") is None:
+        return ""
+    ends = interval(line, task, "gain_low", "gain_high")
+    return f", {number(line['gain'], task)} less than the linear model ({ends})"
 
 
 def _fronts(numbers: Numbers) -> dict[str, str]:
@@ -119,15 +144,15 @@ def _fronts(numbers: Numbers) -> dict[str, str]:
         sure = sorted({p["map"] for p in front["places"] if p["status"] == "frontier"})
         sure = [f"`{name}`" for name in sure]
         found[f"front.{cost}"] = (
-            f"Loss against {WORDS[cost]}, {front['n_families']} families: some option of "
+            f"Loss against {WORDS[cost]}, {_families(front['n_families'])}: some option of "
             f"{listing(named) if named else 'no map'} is on the front with a probability of at "
             f"least {LIKELY:g}; shown at the 5 % level: {listing(sure) if sure else 'none'}."
         )
         for point in front["best_at"]:
             best = max(sorted(point["maps"]), key=lambda name: point["maps"][name])
-            found[f"best.{cost}.{point['budget']:g}"] = (
+            found[f"best.{cost}.2^{round(math.log2(point['budget']))}"] = (
                 f"With at most {_budget(point['budget'], cost)}, `{best}` has the least mean loss "
-                f"with a probability of {point['maps'][best]:.2f} ({front['n_families']} families)."
+                f"with a probability of {point['maps'][best]:.2f} ({_families(front['n_families'])})."
             )
     return found
 
@@ -153,7 +178,7 @@ def _gram(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> di
         verdict = "predicts the loss" if p <= LEVEL else "is not shown to predict the loss"
         found[f"gram.{name}"] = (
             f"`{name}` {verdict} among maps of equal width: mean rank correlation "
-            f"{result['correlation']:.2f} over {result['n_families']} families ({ends}; adjusted "
+            f"{result['correlation']:.2f} over {_families(result['n_families'])} ({ends}; adjusted "
             f"p {p:.3g})."
         )
     return found
@@ -166,12 +191,14 @@ def _gain(numbers: Numbers) -> dict[str, str]:
         lines = [x for x in gain["shares"] if x["map"] == name and x["width"] is not None]
         if not lines:
             continue
-        enough = [x["width"] for x in lines if x["share"] >= 0.9]
         last = lines[-1]
-        reach = f"reaches 90 % with {min(enough):,} features" if enough else "never reaches 90 %"
+        below = max((k for k, x in enumerate(lines) if x["share"] < 0.9), default=-1)
+        reach = "does not keep 90 %"
+        if below + 1 < len(lines):
+            reach = f"has at least 90 % from {lines[below + 1]['width']:,} features on"
         found[f"gain.{name}"] = (
             f"`{name}` {reach} of what the exact kernel gains over the linear model (median of "
-            f"{last['n_families']} families with a gain beyond noise); with {last['width']:,} "
+            f"{_families(last['n_families'])} with a gain beyond noise); with {last['width']:,} "
             f"features it has {100 * last['share']:.0f} %."
         )
     return found
@@ -203,13 +230,22 @@ def _boosting(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -
     found = {
         "boosting": (
             f"Between gradient boosting and the best map, chosen on other splits, {verdict} on "
-            f"average over {result['n_families']} families: the loss of boosting less that of the "
+            f"average over {_families(result['n_families'])}: the loss of boosting less that of the "
             f"map is {number(result['difference'], task)} {unit(task)[1]} "
             f"({interval(result, task)}; adjusted p {p:.3g}). Boosting is significantly better on "
             f"{len(result['better_boosting'])} datasets, the map on {len(result['better_map'])}, "
             f"of {len(result['datasets'])}."
         )
     }
+    versus = numbers["boosting_kernel"]
+    if "p" in versus:
+        found["boosting_kernel"] = (
+            f"The loss of boosting less that of the exact kernel is "
+            f"{number(versus['difference'], task)} {unit(task)[1]} over {versus['n_families']} "
+            f"families ({interval(versus, task)}). Boosting is significantly better on "
+            f"{len(versus['better_boosting'])} datasets, the kernel on "
+            f"{len(versus['better_map'])}, of {len(versus['datasets'])}."
+        )
     shown = []
     for each in numbers.get("when_boosting", []):
         line = hypotheses[task, f"{each['predictor']} says when boosting is better"]
@@ -244,7 +280,7 @@ def _rule(numbers: Numbers) -> dict[str, str]:
         low, high = best["low"], best["high"]
         ends = "no interval" if low is None else f"95 % interval {low:.2f} to {high:.2f}"
         found[f"rule.{kind}"] = (
-            f"{words} {best['n_families']} families, the rule has a regret of "
+            f"{words} {_families(best['n_families'])}, the rule has a regret of "
             f"{best['regret']:.2f}{mark} {measure} ({ends}) with {100 * best['share']:.0f} % of "
             f"the compute of trying all; without predictors it is {other['regret']:.2f}. The aim "
             f"was {aim:g} at 10 %: {_verdict(best, aim)}."
@@ -267,7 +303,7 @@ def _regret(line: Numbers, rule: Numbers) -> str:
     if line["low"] is not None:
         ends = f"95 % interval {line['low']:.2f} to {line['high']:.2f}"
     text = "% of the error" if is_percent else "percentage points of accuracy"
-    return f"{line['regret']:.2f} {text} ({ends}; {line['n_families']} families)"
+    return f"{line['regret']:.2f} {text} ({ends}; {_families(line['n_families'])})"
 
 
 def check_text(text: str, sentences: Mapping[str, str], place: str) -> list[str]:

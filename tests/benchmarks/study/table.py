@@ -35,9 +35,13 @@ GAUSSIAN = (
 )
 """Maps of the Gaussian kernel with a number of features: their errors can be compared."""
 
+CONTROL = "-one-bandwidth"
+"""End of the name of the control of a learned map: equal but for what is learned. No candidate."""
+
 LINEAR, EXACT, BOOSTING = "linear", "exact kernel", "boosting"
 
 _WIDTH = re.compile(r"^(.+?)(?:\s*,\s*|\s+|-)(\d+)$")
+_SIZE = re.compile(r"\(n_(roots|grids|trees)=\d+\)$")
 LEAST_WIDTH = 8
 """A smaller number at the end of a label is part of a name, as the degree of polynomial-2."""
 
@@ -86,6 +90,11 @@ class Option:
     map: str
     width: int | None
     learner: str
+
+    @property
+    def group(self) -> str:
+        """The map, without a size that is no number of features."""
+        return _SIZE.sub("", self.map)
 
     def __str__(self) -> str:
         width = "" if self.width is None else f"-{self.width}"
@@ -214,10 +223,23 @@ def read_row(row: Mapping[str, Any], place: str = "row") -> Cell:
         fit_cpu_s=fit,
         predict_cpu_s=predict / n_test if n_test else np.nan,
         search_cpu_s=numbers.get("search_time_cpu_s", numbers.get("search_time_s", np.nan)),
-        test_to_train=n_test / n_train if n_train and n_test else np.nan,
+        test_to_train=_ratio(n_test, n_train, row.get("protocol") or {}),
         metrics=numbers,
         coarse=coarse or coarse_too,
     )
+
+
+def _ratio(n_test: float, n_train: float, protocol: Mapping[str, Any]) -> float:
+    """Return test rows over training rows for corrected tests.
+
+    Of k folds it is at most 1 / (k - 1): samples of the training rows of a fold overlap less than
+    these rows do.
+    """
+    if not n_test or not n_train:
+        return float("nan")
+    folds = str(protocol.get("n_folds", ""))
+    is_folds = protocol.get("cv", "holdout") != "holdout" and folds.isdigit() and int(folds) > 1
+    return min(n_test / n_train, 1 / (int(folds) - 1)) if is_folds else n_test / n_train
 
 
 def _seconds(numbers: Mapping[str, float], name: str) -> tuple[float, bool]:
@@ -331,12 +353,12 @@ class Study:
     def _is_planned(self, dataset: str, option: Option) -> bool:
         """Report if the suite has a cell, as far as results tell.
 
-        Results lack cells that never ran. The references, and maps with the main learner, are
-        planned for all datasets.
+        Results lack cells that never ran. Options that most datasets have, and maps with the main
+        learner, are planned for all datasets.
         """
         return (
             (dataset, option) in self.cell
-            or option in self.references
+            or 2 * sum((name, option) in self.cell for name in self.datasets) > len(self.datasets)
             or (option.learner == self.main_learner and option.map != "identity")
         )
 
@@ -360,12 +382,14 @@ class Study:
         return max(found, key=lambda j: (np.isfinite(self.losses[:, j]).sum(), -j), default=None)
 
     def maps(self, learner: str | None = None) -> list[str]:
-        """Return the maps that are no reference."""
+        """Return the maps that are no reference and no control."""
         return list(
             dict.fromkeys(
                 o.map
                 for o in self.options
-                if o.map != "identity" and (learner is None or o.learner == learner)
+                if o.map != "identity"
+                and not o.map.endswith(CONTROL)
+                and (learner is None or o.learner == learner)
             )
         )
 
