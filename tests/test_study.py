@@ -1,5 +1,6 @@
 """The analyses of the study give the known answers of results that are made for it."""
 
+import importlib.util
 import json
 import math
 
@@ -8,6 +9,7 @@ import pytest
 
 from tests.benchmarks.study import __main__ as command
 from tests.benchmarks.study import intervals, predictors, questions, rule, sentences, table
+from tests.support.paths import ROOT
 
 WIDTHS = (32, 64, 128, 256, 512)
 MAPS = ("rff", "nystroem", "orthogonal-rff", "sorf", "rff-learned")
@@ -621,3 +623,24 @@ def test_names_that_no_result_has_are_one_message(tmp_path, capsys):
     given = [str(path), "-o", str(tmp_path), "--held-out", "a,missing"]
     assert command.main(given) == 2
     assert "no such dataset or family in the results: missing" in capsys.readouterr().err
+
+
+@pytest.fixture
+def extension():
+    path = ROOT / "docs" / "extensions" / "study_sentences.py"
+    spec = importlib.util.spec_from_file_location("study_sentences", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_build_of_the_pages_checks_their_sentences(extension, results, tmp_path):
+    assert extension.find_problems(ROOT / "docs") == []
+    page = tmp_path / "page.md"
+    page.write_text("No sentence is quoted.")
+    assert extension.find_problems(tmp_path) == []
+    page.write_text("<!-- study: classification.scope -->\nMade up.\n")
+    assert "is missing" in extension.find_problems(tmp_path)[0]
+    (tmp_path / "measured").mkdir()
+    (tmp_path / "measured" / "study.json").write_text(json.dumps(results))
+    assert "does not follow" in extension.find_problems(tmp_path)[0]

@@ -152,7 +152,8 @@ def _fronts(numbers: Numbers) -> dict[str, str]:
             best = max(sorted(point["maps"]), key=lambda name: point["maps"][name])
             found[f"best.{cost}.2^{round(math.log2(point['budget']))}"] = (
                 f"With at most {_budget(point['budget'], cost)}, `{best}` has the least mean loss "
-                f"with a probability of {point['maps'][best]:.2f} ({_families(front['n_families'])})."
+                f"with a probability of {point['maps'][best]:.2f} "
+                f"({_families(front['n_families'])})."
             )
     return found
 
@@ -230,8 +231,8 @@ def _boosting(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -
     found = {
         "boosting": (
             f"Between gradient boosting and the best map, chosen on other splits, {verdict} on "
-            f"average over {_families(result['n_families'])}: the loss of boosting less that of the "
-            f"map is {number(result['difference'], task)} {unit(task)[1]} "
+            f"average over {_families(result['n_families'])}: the loss of boosting less that of "
+            f"the map is {number(result['difference'], task)} {unit(task)[1]} "
             f"({interval(result, task)}; adjusted p {p:.3g}). Boosting is significantly better on "
             f"{len(result['better_boosting'])} datasets, the map on {len(result['better_map'])}, "
             f"of {len(result['datasets'])}."
