@@ -137,6 +137,7 @@ class _Boosting(Weighted):
     min_samples_leaf: int = 20
     l2_regularization: float = 0.0
     max_iter: int = 500
+    max_bins: int = 255
     early_stopping: bool = True
     n_iter_no_change: int = 10
     random_state: int | np.random.RandomState | None = None
@@ -187,6 +188,8 @@ class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
         Penalty of the leaves' values.
     max_iter : int, default 500
         Maximum number of rounds; each fits one tree, or for several classes one per class.
+    max_bins : int, default 255
+        Maximum number of bins of a column: few bins save time where there are many columns.
     early_stopping : bool, default True
         Whether held-out rows decide the number of rounds, up to `max_iter`.
     n_iter_no_change : int, default 10
@@ -243,7 +246,7 @@ class GradientBoostingRegressor(_Boosting, HeldOutRegressor):
     ----------
     learning_rate, max_leaf_nodes, min_samples_leaf, l2_regularization
         As in `GradientBoostingClassifier`.
-    max_iter, early_stopping, n_iter_no_change, random_state
+    max_iter, max_bins, early_stopping, n_iter_no_change, random_state
         As there.
 
     Attributes

@@ -103,10 +103,11 @@ def recommend(
     report, rows, advice = compared.report, compared.rows, compared.advice
     export = _export(file, {**own, "metric": metric}, compared, probabilities) if advice else ""
     lead = build_lead(compared, data, by, time_limit, export)
-    sentences, facts = (
-        tuple(map(features.put_flags, texts)) for texts in (lead.sentences, lead.facts)
+    lead = replace(
+        lead,
+        sentences=tuple(map(features.put_flags, lead.sentences)),
+        facts=tuple(map(features.put_flags, lead.facts)),
     )
-    lead = replace(lead, sentences=sentences, facts=facts)
     if as_json:
         _print_json(report, rows, compared, lead, data)
     else:
@@ -147,8 +148,7 @@ def _show_columns(data: UserData, as_json: bool) -> None:
         return
     roles = data.preview.roles
     if as_json:
-        described = [asdict(role) for role in roles]
-        features.print_event("columns", file=data.preview.sentence, columns=described)
+        features.print_event("columns", file=data.preview.sentence, columns=[*map(asdict, roles)])
         return
     console = features.printing.console()
     if data.preview.sentence:
@@ -268,12 +268,11 @@ def _print_methods(
     lines, styles = [], []
     for row in shown:
         floats = row.metrics.get("n_stored_floats")
-        style = "bold" if advice and row is advice.chosen else "" if row.status == "ok" else "dim"
+        is_chosen = advice and row is advice.chosen
+        styles.append("bold" if is_chosen else "" if row.status == "ok" else "dim")
         values = [features.write_cell(name, row.value(name)) for name in columns]
         values += [size(floats) if floats else "", f"{n_train(row):,.0f}" if n_train(row) else ""]
-        values.append(f"{row.n_splits_done}/{row.n_splits}")
-        lines.append(values)
-        styles.append(style)
+        lines.append([*values, f"{row.n_splits_done}/{row.n_splits}"])
     console = features.printing.console()
     features.printing.print_table(console, features.Table.make("methods", made, lines, styles))
     if n := len(rows) - len(shown):

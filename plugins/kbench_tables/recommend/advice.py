@@ -220,6 +220,8 @@ class _Comparison:
         if sd is not None:
             scored = f"{self.format(value)} ± {self.format(sd)} {self.metric.words}"
             scored += f" (mean and sd over {row.n_splits} splits)"
+        elif (most := len(self.longest.by_split(self.metric.name))) > 1:
+            scored += f" on 1 of {most} splits"
         sentence = f"Use {features.format_method(row.method)}: {scored}"
         if self.metric.name == "balanced_accuracy" and "roc_auc" in row.metrics:
             sentence += f", roc auc {row.metrics['roc_auc']:.3f}"
@@ -240,7 +242,7 @@ class _Comparison:
             gap = "both score the same on every split"
         reason = f"Of the {n_equal} methods within noise it has the shortest fit time"
         if n_equal == 1:
-            reason = "Of the methods within noise, it has the best roc auc, by more than noise"
+            reason = "Of the methods within noise, it has the best roc auc"
         best = self.format_row(self.best)
         return [f"It is within noise of the {self.most}, {best}: {gap}. {reason}."]
 
@@ -259,9 +261,7 @@ class _Comparison:
         if not further:
             return []
         tests = [self.test(self.best, row) for row in further]
-        if all(
-            test is not None and test.p is not None and test.p <= features.ALPHA for test in tests
-        ):
+        if all(t is not None and t.p is not None and t.p <= features.ALPHA for t in tests):
             them = "the other method" if len(further) == 1 else f"the {len(further)} other methods"
             more = "more accurate" if self.most == "most accurate" else "better"
             return [f"It is significantly {more} than {them} (p <= {features.ALPHA})."]
@@ -304,11 +304,12 @@ class _Comparison:
     def beside_baseline(self, chosen: features.Row, baselines: Collection[str]) -> list[str]:
         plain = next((row for row in self.complete if row.learner in baselines), None)
         regression = self.task == "regression"
+        doing = "predicting the mean" if regression else "predicting the most frequent class"
         if plain is None:
             if regression and chosen.metrics.get("r2", 1.0) <= 0:
                 return ["Its r2 is not above 0: always predicting the mean is as good."]
-            return []
-        doing = "predicting the mean" if regression else "predicting the most frequent class"
+            missing = f"The baseline ({doing}) was not evaluated in full: it may be as good."
+            return [missing] if baselines else []
         if chosen is plain and len(self.complete) == 1:
             return [f"That is the baseline ({doing}); no other method was evaluated in full."]
         if chosen is plain:
@@ -324,7 +325,8 @@ class _Comparison:
             if behind > APART * (self.error or math.inf):
                 return [f"{sentence}: {self.format(behind)} worse, which noise does not explain."]
         if test is None or test.p is None:
-            return [f"{sentence} ({features.NO_TEST})."]
+            why = features.NO_TEST if plain.n_splits_done > 1 else "one split: no test"
+            return [f"{sentence} ({why})."]
         if test.p > features.ALPHA:
             return [
                 f"{sentence}, without a significant difference (p = {features.p_value(test.p)}): "

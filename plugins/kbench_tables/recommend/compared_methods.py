@@ -140,8 +140,7 @@ def compare(
         if explains:
             last += min(EXPLAIN_SHARE * time_limit, EXPLAIN_S)
         total_s = time_limit - started.seconds - min(last, LAST_MOST * time_limit)
-        given = {**options.given, "schedule": schedule}
-        options = replace(options, total_s=total_s, given=given)
+        options = replace(options, total_s=total_s, given={**options.given, "schedule": schedule})
     report = features.run_shown(
         rounds.suite,
         registry,
@@ -166,10 +165,8 @@ def compare(
     trusted = [row for row in rows if not drift or row.method in followed]
     baselines = [label for label, learner in learners.items() if learner.baseline]
     any_follows = any(row.is_complete and row.learner not in baselines for row in trusted)
-    if not any_follows:
-        trusted = rows
     advice = advise(
-        trusted,
+        trusted if any_follows else rows,
         baselines,
         report.suite.compared,
         data.facts.task,
@@ -233,8 +230,7 @@ def _extrapolate_cost(compared: ComparedMethods, schedule: Schedule) -> tuple[st
     planned = compared.chosen
     assert planned is not None
     predicted = schedule.cost_on_all_rows(planned.cell.method)
-    rows = planned.cell.protocol.max_train_rows
-    if rows is None or predicted is None or predicted.seconds is None:
+    if planned.cell.protocol.max_train_rows is None or not (predicted and predicted.seconds):
         return ()
     seconds, memory = predicted.seconds.as_seconds(), format_memory(predicted.memory_mib.value)
     return (f"Predicted cost of one split on all rows: {seconds} and {memory}.",)
@@ -251,8 +247,8 @@ OUT_OF_TIME = "the time limit of"
 def _add_reason(row: features.Row, time_limit: float | None) -> features.Row:
     if row.status != "skipped" or row.error or time_limit is None:
         return row
-    done = row.n_splits_done
-    when = f"after {done} of {row.n_splits} splits" if done else "before their first split"
+    done = f"after {row.n_splits_done} of {row.n_splits} splits"
+    when = done if row.n_splits_done else "before their first split"
     return replace(row, error=f"{OUT_OF_TIME} {time_limit:g} s ended {when}")
 
 

@@ -175,14 +175,10 @@ def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None =
     if asked is not None:
         if asked == "regression":
             _refuse_missing(column, name, label)
-        how = "numbers" if asked == "regression" else "classes"
-        sentence = (
-            f"target {name!r} has {_different(column)}, treated as {how} ({option('task', asked)})"
-        )
-        return Choice(asked, sentence)
+        how = f"{'numbers' if asked == 'regression' else 'classes'} ({option('task', asked)})"
+        return Choice(asked, f"target {name!r} has {_different(column)}, treated as {how}")
     if column.kind != "numbers":
-        sentence = f"target {name!r} has {_different(column)}: classification"
-        return Choice("classification", sentence)
+        return Choice("classification", f"target {name!r} has {_different(column)}: classification")
     few = column.n_different <= MAX_CLASSES
     rare = column.n_rarest < MIN_ROWS and column.n_different > 2
     if column.fraction is None and few and not rare:
@@ -198,8 +194,10 @@ def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None =
             why = f", of which {column.fraction:g} is not an integer"
     _refuse_missing(column, name, label)
     hint = f" ({_CLASSES} treats them as classes)" if column.may_be_classes else ""
-    what_it_is = f"is numeric, with {plural(column.n_different, 'different value')}{why}"
-    return Choice("regression", f"target {name!r} {what_it_is}: regression{hint}")
+    n_different = plural(column.n_different, "different value")
+    return Choice(
+        "regression", f"target {name!r} is numeric, with {n_different}{why}: regression{hint}"
+    )
 
 
 def _different(column: TargetColumn) -> str:

@@ -11,7 +11,7 @@ from kbench.records import Block, Cell, DatasetFacts, Protocol, Ref, Suite
 from kbench_tables.recommend import user_data
 from kbench_tables.recommend.metric import Comparison
 from kbench_tables.size_rules import choose_cells, read_for
-from kbench_tables.time_budget.sample_sizes import TREES, Name, all_train_rows
+from kbench_tables.time_budget.sample_sizes import Name, all_train_rows
 
 Setting: TypeAlias = int | float | str | bool
 """The value of a parameter of a map or a learner."""
@@ -72,8 +72,7 @@ def _apply_to_ref(ref: Ref, side: str, settings: Mapping[str, object]) -> Ref:
 
 def scale_setting(planned: PlannedCell) -> dict[str, object]:
     """Return the setting of a cell for the logarithms of its target, if it has them."""
-    scale = planned.cell.protocol.target_scale
-    return {SCALE: scale} if scale == "log" else {}
+    return {SCALE: "log"} if planned.cell.protocol.target_scale == "log" else {}
 
 
 def chosen_settings(planned: PlannedCell) -> dict[str, object]:
@@ -112,8 +111,7 @@ MIN_ROWS = 500
 WIDE, MIN_OF_WIDE, MIN_OF_CLASS = 2000, 100, 20
 """Number of columns from which a sample may be smaller, its minimum rows, and those per class.
 
-A fit on all of 1,600 rows with 10,000 columns may take minutes. Trees run last on so many columns:
-boosting takes more time for them on a hundred rows than all other methods together.
+A fit on all of 1,600 rows with 10,000 columns may take minutes.
 """
 
 HOLDOUT_FROM = 50_000
@@ -152,7 +150,7 @@ def rounds_for(
 
     Without a time limit there are no samples. Each sample has the methods, widths and searches of
     data of its size, and the splits of all rows, so that all cells have the same test sets. Named
-    components replace the first methods too. On a table of many columns boosting runs last.
+    components replace the first methods too.
 
     An error is raised if a component is not installed, the time is not positive, or there are too
     few rows.
@@ -163,18 +161,11 @@ def rounds_for(
     by = by or Comparison()
     sized, methods = user_data.sized_methods(ref, facts, registry, feature_maps, learners)
     splits = _splits(methods[0].protocol, facts.n_samples)
-    n_train = all_train_rows(splits, facts.n_samples)
-    on_all_rows = by.weigh(methods, registry)
     blocks: list[Block] = []
     first, named = dict[Name, None](), set[Name]()
-    least, is_wide = MIN_ROWS, facts.n_features >= WIDE
-
-    def is_late(cell: Cell) -> bool:
-        return is_wide and registry.get("learner", cell.learner.name).family == TREES
-
-    if is_wide:
-        least = min(least, max(MIN_OF_WIDE, MIN_OF_CLASS * facts.n_classes))
-    for rows in [*_samples(n_train, least), None]:
+    least = max(MIN_OF_WIDE, MIN_OF_CLASS * facts.n_classes)
+    least = min(MIN_ROWS, least) if facts.n_features >= WIDE else MIN_ROWS
+    for rows in [*_samples(all_train_rows(splits, facts.n_samples), least), None]:
         size = user_data.size_of(ref, facts, rows)
         line = ref if rows is None else Ref(ref.name, ref.params, f"{ref.label} ({rows:,} rows)")
         cells: list[Cell] = []
@@ -183,10 +174,10 @@ def rounds_for(
             cells = choose_cells(read_for(line, size, suite_file, name, registry, True), registry)
             cells = user_data.name_for_task(cells, facts, registry)
         named |= {cell.method for cell in cells}
-        first |= dict.fromkeys(cell.method for cell in cells if not is_late(cell))
+        first |= dict.fromkeys(cell.method for cell in cells)
         _, all_cells = user_data.sized_methods(line, facts, registry, feature_maps, learners, size)
         cells += [cell for cell in all_cells if cell.method not in named]
-        for cell in by.weigh(sorted(cells, key=is_late), registry):
+        for cell in by.weigh(cells, registry):
             protocol = replace(
                 by.protocol(cell.protocol, facts.n_classes),
                 cv=splits.cv,
@@ -198,8 +189,8 @@ def rounds_for(
             blocks.append(Block((line,), (cell.feature_map,), (cell.learner,), protocol))
     suite = user_data.name_suite(sized, ref, blocks, by)
     time_s = min(suite.limits.task_timeout_s, max(total_s / SHARE, SHORTEST_S))
-    limits = replace(suite.limits, task_timeout_s=time_s)
-    return Rounds(replace(suite, limits=limits), tuple(first), tuple(on_all_rows))
+    suite = replace(suite, limits=replace(suite.limits, task_timeout_s=time_s))
+    return Rounds(suite, tuple(first), tuple(by.weigh(methods, registry)))
 
 
 def _samples(n_train: int, least: int = MIN_ROWS) -> list[int]:

@@ -1,5 +1,6 @@
 """A user's file as a suite: the methods of `OWN_TABLES` for data of its size."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -112,7 +113,7 @@ def _preview_data(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) 
         if seen.target.kind == "numbers" or asked:
             ref = _with_task(ref, choice.task)
         facts = fetch_dataset(ref, registry)
-        told = leaks(facts, [role.name for role in seen.roles])
+        told = *leaks(facts, [role.name for role in seen.roles]), *alike_classes(facts.target_names)
         seen = replace(seen.for_classes(facts.n_classes), warnings=(*seen.warnings, *told))
         return UserData(ref, seen, facts, choice.sentence)
     data = _load_data(ref, label, asked, registry)
@@ -134,16 +135,13 @@ def _load_data(ref: Ref, label: str, asked: TaskType | None, registry: Registry)
             facts = fetch_dataset(_with_task(ref, "regression"), registry)
         except DatasetError:
             raise refused from None
-    choice = choose(_read(facts), _name(ref), label, asked)
+    data = DataCache().load_for(facts)
+    column = TargetColumn.from_labels(data.y, tuple(data.target_names))
+    choice = choose(column, _name(ref), label, asked)
     if choice.task != "classification" or facts.task != "classification":
         ref = _with_task(ref, choice.task)
         facts = fetch_dataset(ref, registry)
     return UserData(ref, None, facts, choice.sentence)
-
-
-def _read(facts: DatasetFacts) -> TargetColumn:
-    data = DataCache().load_for(facts)
-    return TargetColumn.from_labels(data.y, tuple(data.target_names))
 
 
 def _name(ref: Ref) -> str:
@@ -273,9 +271,25 @@ def drifting_columns(ref: Ref, facts: DatasetFacts, columns: Sequence[str]) -> l
 
 def name_suite(sized: SizedSuite, ref: Ref, blocks: Sequence[Block], by: Comparison) -> Suite:
     """Return a suite named after the file, with these blocks and this metric."""
-    name, metric = Path(ref.params["path"]).name, by.metric or sized.suite.metric
-    name = ref.label if is_pattern(name) else name
-    return replace(sized.suite, name=name, blocks=tuple(blocks), metric=metric)
+    name = Path(ref.params["path"]).name
+    return replace(
+        sized.suite,
+        name=ref.label if is_pattern(name) else name,
+        blocks=tuple(blocks),
+        metric=by.metric or sized.suite.metric,
+    )
+
+
+def alike_classes(names: Sequence[str]) -> list[str]:
+    """Return a notice on classes whose names differ in capital letters only.
+
+    >>> alike_classes(["No", "no", "yes"])
+    ["classes 'No', 'no' differ in capital letters only: in the file, write one name for a class"]
+    """
+    counts = Counter(name.casefold() for name in names)
+    alike = [name for name in names if counts[name.casefold()] > 1]
+    advice = "differ in capital letters only: in the file, write one name for a class"
+    return [f"classes {list_some(alike)} {advice}"] if alike else []
 
 
 LOOKED_AT = 1000

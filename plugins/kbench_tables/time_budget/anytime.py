@@ -50,6 +50,11 @@ BEGIN_SHARE = 0.5
 NOISE = 2.0
 """Number of standard errors by which a method must be worse to stop."""
 
+N_SURE = 2
+"""Number of first methods that are evaluated however short the time is: a linear method, and the
+baseline that it is compared with.
+"""
+
 MAX_SPLITS = 5
 """Maximum number of splits of a cell."""
 
@@ -111,7 +116,7 @@ class Schedule:
             self._costs.pace = seconds / (1.0 + cpu_s)
 
     def steps(self) -> Iterator[tuple[PlannedCell, int]]:
-        """Yield the tasks to compute until the time is over; the first one without any condition.
+        """Yield tasks until the time is over; then those of the first methods that lack a result.
 
         The run plans further cells: those with parameters chosen by a search on fewer rows, and
         refinements.
@@ -119,15 +124,19 @@ class Schedule:
         self._ladders, self._until = self._group(self._run.cells), self._run.until
         self._metric = self._run.suite.compared
         self._costs = LadderCosts(self._registry, self._ladders, self._first_pace)
-        while not self._begun or self._left > 0:
-            step = self._next()
-            if step is not None:
+        while self._left > 0:
+            if (step := self._next()) is not None:
                 self._begun.add((step[0].key, step[1]))
                 yield step
             elif self._n_running:
                 self._wait(POLL_S)
             else:
-                return
+                break
+        for ladder in self._ladders[: N_SURE if self._first else 1]:
+            while self._n_running and self._clock() < self._until:
+                self._wait(POLL_S)
+            if 0 in ladder.cells[0].missing:  # what begins after the end is not cut off
+                yield ladder.cells[0], 0
 
     def kept(self, cells: Sequence[PlannedCell]) -> list[PlannedCell]:
         """Return the cells that were started, with their finished splits.
@@ -347,8 +356,7 @@ class Schedule:
         cell = ladder.cells[reached]
         n_splits = min(cell.n_splits, MAX_SPLITS)
         split = next((i for i in range(n_splits) if self._is_open(cell, i)), None)
-        done = dict(cell.results).values()
-        longest = max(self._costs.pace_of(result) * result.seconds for result in done)
+        longest = max(self._costs.pace_of(r) * r.seconds for r in dict(cell.results).values())
         if split is None or longest > self._left:
             return None
         return longest, (cell, split)
@@ -371,9 +379,8 @@ class Schedule:
         common = mine.keys() & theirs.keys()
         if not common:
             return False
-        behind = sum(
-            self._metric.gain(theirs[i]) - self._metric.gain(mine[i]) for i in common
-        ) / len(common)
+        gain = self._metric.gain
+        behind = sum(gain(theirs[i]) - gain(mine[i]) for i in common) / len(common)
         n_test = sum(cell.results[i].metrics.get("n_test", 1.0) for i in common)
         value, shares = sum(theirs.values()) / len(theirs), class_shares(cell.dataset)
         return bool(behind > NOISE * standard_error(value, n_test, self._metric, shares))

@@ -200,8 +200,7 @@ def _trial(result: records.Result, rows: int, ratio: float, is_searched: bool) -
 
 
 def _work_seconds(result: records.Result) -> float:
-    names = ("search_time_s", "fit_time_s", "predict_time_s")
-    return sum(result.metrics.get(name, 0.0) for name in names)
+    return sum(result.metrics.get(f"{step}_time_s", 0.0) for step in ("search", "fit", "predict"))
 
 
 MORE = 3
@@ -241,8 +240,7 @@ def refinements(
 
 def _add_suffix(ref: records.Ref, suffix: str) -> records.Ref:
     """Return a line with another label; earlier numbers of the same are replaced."""
-    kind = suffix.rpartition(" ")[2]
-    label = ref.label
+    label, kind = ref.label, suffix.rpartition(" ")[2]
     if (ending := _ENDING.search(label)) and ending.group(1) == kind:
         label = label[: ending.start()]
     return replace(ref, label=f"{label} ({suffix})")

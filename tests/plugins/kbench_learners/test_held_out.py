@@ -123,6 +123,15 @@ def test_boosting_is_scikit_learn_s(digits):
     assert GradientBoostingClassifier(early_stopping=False, max_iter=120).fit(X, y).n_iter_ == 120
 
 
+def test_a_column_has_at_most_so_many_bins():
+    rng = np.random.default_rng(0)
+    X, fine = rng.normal(size=(400, 2)), rng.integers(3, size=(400, 1))
+    model = GradientBoostingRegressor(max_bins=16, max_iter=2).fit(X, X[:, 0]).model_
+    assert list(model._bin_mapper.n_bins_non_missing_) == [16, 16]
+    few = GradientBoostingRegressor(max_bins=16, max_iter=2).fit(fine, X[:, 0]).model_
+    assert list(few._bin_mapper.n_bins_non_missing_) == [3]
+
+
 def test_rounds_that_gain_next_to_nothing_end(digits):
     X, y = digits
     model = GradientBoostingClassifier(0.3, 7, 20, 10.0, random_state=0).fit(X, y % 2).model_

@@ -100,6 +100,16 @@ def test_the_commonest_class_is_the_yardstick():
     assert "may not predict the target" in " ".join(advise(same, ["dummy-majority"]).sentences)
 
 
+def test_a_baseline_that_was_not_measured_is_named():
+    rows = [row("good", BEST, 1.0), row("identity", [], 0.1, "dummy-majority", status="skipped")]
+    text = "The baseline (predicting the most frequent class) was not evaluated in full"
+    assert text in " ".join(advise(rows, ["dummy-majority"]).sentences)
+    assert "baseline" not in " ".join(advise(rows[:1]).sentences)
+    near = [rare("near", 0.51, 0.52), rare("plain", 0.5, 0.5, learner="dummy-majority")]
+    text = " ".join(advise_rare(*near, baselines=["dummy-majority"]).sentences)
+    assert "scores balanced accuracy 0.500 (one split: no test)." in text
+
+
 def test_one_split_gives_an_answer_without_tests():
     found = advise([row("only", [0.9], 1.0, n_splits=1)])
     assert found.sentences[0].startswith("Use only + ridge: 0.900 accuracy, fitted in 1 s")
@@ -131,6 +141,13 @@ def said(*rows, baselines=("dummy-mean",)):
 LOW = [20_100.0, 21_000.0, 19_900.0, 20_500.0, 20_000.0]
 CLOSE = [20_400.0, 20_700.0, 20_300.0, 20_400.0, 20_300.0]
 HIGH = [50_000.0, 52_000.0, 49_000.0, 51_000.0, 50_500.0]
+
+
+def test_the_splits_of_a_score_are_told():
+    rows = [nested("one", [0.95], 4000.0), nested("all", [0.9, 0.91, 0.89], 4000.0)]
+    assert advise(rows, nested=True).sentences[0].startswith(
+        "Use one + ridge: 0.950 accuracy on 1 of 3 splits"
+    )
 
 
 def test_the_smallest_error_is_the_best():

@@ -129,17 +129,25 @@ def test_the_process_of_the_tasks_starts_before_the_task_is_known(registry, monk
     assert "kbench_nbcs._map" in parents.preload[()]
 
 
-def test_boosting_comes_last_where_there_are_many_columns(registry):
-    for n_features, is_first in ((1999, True), (2000, False)):
-        facts = DatasetFacts("c" * 64, n_samples=2000, n_features=n_features)
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_boosting_has_few_bins_where_there_are_many_columns(registry, task, monkeypatch):
+    monkeypatch.setattr(user_data, "is_skewed", lambda facts: True)
+    for n_features, is_wide in ((1999, False), (2000, True)):
+        facts = DatasetFacts("c" * 64, n_samples=2000, n_features=n_features, task=task)
         rounds = rounds_for(FILE, facts, registry)
-        assert (("identity", "gradient-boosting") in rounds.first) is is_first
-        assert ("nystroem (narrow)", "ridge (ovr)") in rounds.first
-        learners = [c.learner.name for c in cells(rounds.suite, registry)]
-        assert learners.count("gradient-boosting") == 2 * len(
-            {b.protocol.max_train_rows for b in rounds.suite.blocks}
-        )
-        assert (learners.index("gradient-boosting") > learners.index("kernel-svm")) is not is_first
+        label = "gradient-boosting" + " (16 bins)" * is_wide
+        assert {("identity", label), ("identity", f"{label} (8 candidates)")} < {*rounds.first}
+        planned = cells(rounds.suite, registry)
+        boosted = [c.learner for c in planned if c.learner.name == "gradient-boosting"]
+        assert {ref.params.get("max_bins") for ref in boosted} == {16 if is_wide else None}
+        all_rows = [c.learner for c in rounds.on_all_rows if c.learner.name == "gradient-boosting"]
+        assert label in [ref.label for ref in all_rows]
+        maps = [c.feature_map.name for c in planned]
+        learners = [c.learner.name for c in planned]
+        kernel = "kernel-svm" if task == "classification" else "kernel-ridge"
+        is_log = f"{label} (log target)" in [ref.label for ref in boosted]
+        assert is_log is (task == "regression")
+        assert (maps.index("additive-chi2") > learners.index(kernel)) is is_wide
 
 
 def test_settings_replace_a_search(registry):

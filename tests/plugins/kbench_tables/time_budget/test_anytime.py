@@ -89,8 +89,8 @@ class Run:
                 seconds = seconds * (1 + planned.cell.protocol.n_candidates)
             work_s = seconds * n / N_TRAIN
             seconds = (0.1 + work_s) * self.pace(self.now)
-            self.now += seconds
-            if self.steps and self.now > self.until:  # it is cut off
+            begun, self.now = self.now, self.now + seconds
+            if begun < self.until < self.now:  # it is cut off
                 self.now = self.until
                 self.n_cut_off += 1
                 continue
@@ -256,6 +256,16 @@ def test_the_first_task_begins_whatever_the_time_is(registry):
         ("cheap", "ok", 1),
         ("good", "skipped", 10),
     ]
+
+
+def test_the_baseline_begins_too_whatever_the_time_is(registry):
+    methods = {"cheap": (1, GOOD), "bad": (1, BAD), "good": (1, GOOD)}
+    run = Run(registry, -1.0, methods, ["cheap", "bad", "good"])
+    assert run.steps == [("cheap", 1250, 0), ("bad", 1250, 0)]
+    # a task that the end of the time has cut off begins once more
+    run = Run(registry, 0.1, methods, ["cheap", "bad", "good"])
+    assert run.n_cut_off == 1
+    assert run.steps == [("cheap", 1250, 0), ("bad", 1250, 0)]
 
 
 def test_splits_after_a_gap_are_not_counted(registry):
