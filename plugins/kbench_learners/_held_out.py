@@ -189,7 +189,7 @@ class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
     max_iter : int, default 500
         Maximum number of rounds; each fits one tree, or for several classes one per class.
     max_bins : int, default 255
-        Maximum number of bins of a column: few bins save time where there are many columns.
+        Maximum number of bins of a column; fewer bins save time if there are many columns.
     early_stopping : bool, default True
         Whether held-out rows decide the number of rounds, up to `max_iter`.
     n_iter_no_change : int, default 10

@@ -41,6 +41,12 @@ def test_a_number_for_each_class_and_several_columns(table, warnings):
     assert said.endswith("`drop=['flag', 'points']` leave them out")
 
 
+def test_classes_that_differ_in_capital_letters_are_named(table, warnings):
+    table.loc[::7, "y"] = table.loc[::7, "y"].str.upper()
+    (said,) = warnings(table)
+    assert said.startswith("classes 'NO', 'YES', 'no', 'yes' differ in capital letters only")
+
+
 def test_a_target_in_another_unit(table, warnings):
     table["inches"] = table["x"] * 2.54 + 1
     assert warnings(table.drop(columns="y"), "x")[0].startswith("column 'inches' tells")

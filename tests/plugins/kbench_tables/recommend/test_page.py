@@ -145,8 +145,10 @@ HIGH = [50_000.0, 52_000.0, 49_000.0, 51_000.0, 50_500.0]
 
 def test_the_splits_of_a_score_are_told():
     rows = [nested("one", [0.95], 4000.0), nested("all", [0.9, 0.91, 0.89], 4000.0)]
-    assert advise(rows, nested=True).sentences[0].startswith(
-        "Use one + ridge: 0.950 accuracy on 1 of 3 splits"
+    assert (
+        advise(rows, nested=True)
+        .sentences[0]
+        .startswith("Use one + ridge: 0.950 accuracy on 1 of 3 splits")
     )
 
 
