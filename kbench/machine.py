@@ -107,8 +107,9 @@ def memory_mib() -> float:
     """Memory that this process may use, in units of 2**20 bytes; 0 if unknown."""
     import psutil
 
-    sizes = [size for size in (psutil.virtual_memory().total, _cgroup_memory()) if size]
-    return min(sizes, default=0) / 2**20
+    limits = [_text(folder / "memory.max") for folder in _cgroup_folders()]
+    sizes = [psutil.virtual_memory().total, *(int(each) for each in limits if each.isdigit())]
+    return min(filter(None, sizes), default=0) / 2**20
 
 
 def versions() -> dict[str, str]:
@@ -121,8 +122,11 @@ def versions() -> dict[str, str]:
     for name in _DISTRIBUTIONS:
         with contextlib.suppress(metadata.PackageNotFoundError):
             installed[name] = metadata.version(name)
-    if blas := _blas():
-        installed["blas"] = blas
+    with contextlib.suppress(ImportError, KeyError, TypeError):
+        import numpy as np
+
+        blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+        installed["blas"] = f"{blas['name']} {blas['version']}"
     return installed
 
 
@@ -164,11 +168,6 @@ def _within_quota(cores: int) -> int:
     return max(1, cores)
 
 
-def _cgroup_memory() -> int:
-    limits = [_text(folder / "memory.max") for folder in _cgroup_folders()]
-    return min((int(limit) for limit in limits if limit.isdigit()), default=0)
-
-
 def _cgroup_folders() -> list[Path]:
     """Folder of this process's cgroup (version 2) and those above it."""
     for line in lines(PROC / "self/cgroup"):
@@ -176,15 +175,6 @@ def _cgroup_folders() -> list[Path]:
             folder = _CGROUPS / line[3:].lstrip("/")
             return [path for path in (folder, *folder.parents) if path.is_relative_to(_CGROUPS)]
     return []
-
-
-def _blas() -> str:
-    with contextlib.suppress(ImportError, KeyError, TypeError):
-        import numpy as np
-
-        built = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-        return f"{built['name']} {built['version']}"
-    return ""
 
 
 def lines(path: Path) -> list[str]:

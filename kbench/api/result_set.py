@@ -223,12 +223,7 @@ class Results:
         return Plot(self, kind, methods, datasets)
 
     def compare(
-        self,
-        other: Self,
-        *,
-        alpha: float = 0.05,
-        time_factor: float = 2.0,
-        time_noise: float = 0.1,
+        self, other: Self, *, alpha: float = 0.05, time_factor: float = 2.0, time_noise: float = 0.1
     ) -> "pandas.DataFrame":
         """Compare cell by cell with newer results, as ``kbench compare`` does.
 

@@ -1,7 +1,5 @@
 """Learners that are fitted in several passes over an embedding in blocks."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,7 +83,7 @@ class BlockFits(Passes):
         rows: np.ndarray,
         numbers: Sequence[int],
         labels: Targets,
-    ) -> _BlockFit:
+    ) -> "_BlockFit":
         """Begin the fit on some rows, from a sample of them."""
         learner, data = fitting.learner, fitting.data
         values = [path_value(learner, candidate) for candidate in candidates]
@@ -110,7 +108,7 @@ class BlockFits(Passes):
         return _BlockFit(inner, table, frozenset(numbers), np.sort(rows))
 
     def _finish(
-        self, fits: list[_BlockFit], data: Data, parts: Sequence[np.ndarray], labels: Targets
+        self, fits: "list[_BlockFit]", data: Data, parts: Sequence[np.ndarray], labels: Targets
     ) -> list[list[Fit]]:
         """Make passes over the parts until all fits are done."""
         while running := [fit for fit in fits if not fit.inner.is_done]:
@@ -127,7 +125,9 @@ class BlockFits(Passes):
                     fit.inner.step()
         return [fit.learners() for fit in fits]
 
-    def _pass(self, taking: list[_BlockFit], data: Data, rows: np.ndarray, labels: Targets) -> None:
+    def _pass(
+        self, taking: "list[_BlockFit]", data: Data, rows: np.ndarray, labels: Targets
+    ) -> None:
         for numbers, Z in self.shared.embed_blocks(data.X, rows, self.transform, True):
             with self.solving:
                 codes = labels.codes[numbers]

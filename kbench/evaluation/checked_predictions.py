@@ -4,8 +4,6 @@ A prediction of the wrong shape or type does not fail by itself: numpy compares
 a column with a row, and text with numbers, and the result is a wrong number.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -66,7 +64,7 @@ class Predictions:
     sd: np.ndarray | None = None
 
     @classmethod
-    def join(cls, parts: Sequence[Predictions]) -> Predictions:
+    def join(cls, parts: "Sequence[Predictions]") -> "Predictions":
         """Return the predictions of several blocks of rows, one after the other."""
 
         def of(key: str) -> Any:
@@ -75,7 +73,9 @@ class Predictions:
 
         return cls(*(of(field.name) for field in fields(cls)))
 
-    def validate(self, task: TaskType, classes: np.ndarray, n_test: int, name: str) -> Predictions:
+    def validate(
+        self, task: TaskType, classes: np.ndarray, n_test: int, name: str
+    ) -> "Predictions":
         """Return the predictions of the learner `name` in the types of `scores`.
 
         Raises PluginError as `validate_labels` and the functions after it do. `classes` are the

@@ -1,7 +1,5 @@
 """Devices that compute embeddings and learners: the host, or torch on the CPU or on a GPU."""
 
-from __future__ import annotations
-
 import importlib
 import os
 from contextlib import AbstractContextManager, nullcontext
@@ -42,7 +40,7 @@ class Device:
     """Its name and memory, and the versions of its libraries; empty for the host."""
 
     @staticmethod
-    def of(name: str) -> Device:
+    def of(name: str) -> "Device":
         """Return the device that a protocol names; raise SuiteError if it is missing."""
         return HOST if name == "cpu" else TorchDevice(name)
 

@@ -286,11 +286,7 @@ def fit_in_memory(
 
 
 def _fit_from_sums(
-    fitting: Fitting,
-    candidate: Candidate,
-    passed: Pass,
-    run: Run,
-    default: Candidate | None,
+    fitting: Fitting, candidate: Candidate, passed: Pass, run: Run, default: Candidate | None
 ) -> FittedMethod:
     """Fit the learner from the sums of one embedding."""
     sums = passed.leave_out(None, np.arange(len(fitting.data.y)))

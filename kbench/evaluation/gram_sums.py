@@ -1,7 +1,5 @@
 """Sums over rows of an embedding and their targets, from which linear least squares are fitted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -43,7 +41,7 @@ class Sums:
     classes: np.ndarray | None = None
 
     @classmethod
-    def zero(cls, shift: np.ndarray, n_targets: int) -> Sums:
+    def zero(cls, shift: np.ndarray, n_targets: int) -> "Sums":
         """Return the sums over no rows."""
         xp, p, t = namespace(shift), shift.shape[0], n_targets
         z, zz, zy = (
@@ -52,7 +50,7 @@ class Sums:
         return cls(shift, 0.0, z, zz, np.zeros(t), zy, np.zeros((t, t)))
 
     @classmethod
-    def combine(cls, parts: Iterable[Sums]) -> Sums:
+    def combine(cls, parts: "Iterable[Sums]") -> "Sums":
         """Return the sums over the rows of several parts with one shift."""
         parts = list(parts)
         total = cls.zero(parts[0].shift, len(parts[0].y))

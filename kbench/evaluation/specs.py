@@ -1,7 +1,5 @@
 """Feature maps and learners: their parameters, their search space, and choices from it."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -51,7 +49,7 @@ class EstimatorSpec:
         fitted: FittedLearner = estimator.fit(Z, y, **self.weights(estimator.fit, weight))
         return fitted
 
-    def all_have(self, name: str, candidates: Sequence[Candidate]) -> bool:
+    def all_have(self, name: str, candidates: "Sequence[Candidate]") -> bool:
         """Whether the learner has a path, and its estimators an attribute that is not false."""
         return self.path is not None and all(
             getattr(self.build(candidate.learner, 0), name, False) for candidate in candidates

@@ -1,7 +1,5 @@
 """Targets of a split: their scale, and what predictions are scored against."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +22,7 @@ class LogTargets:
     smearing: float = 1.0
 
     @classmethod
-    def fit(cls, y: np.ndarray) -> LogTargets:
+    def fit(cls, y: np.ndarray) -> "LogTargets":
         """Return the logarithms of training targets; raise DatasetError if one is negative."""
         if y.min() < 0:
             raise DatasetError(
@@ -57,7 +55,7 @@ class Scale:
     log: LogTargets | None = None
 
     @classmethod
-    def fit(cls, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> Scale:
+    def fit(cls, y: np.ndarray, task: TaskType, weight: np.ndarray | None = None) -> "Scale":
         """Return the scale of training targets.
 
         Rows of weight 0 do not count. Raises DatasetError if all targets are equal.
@@ -94,7 +92,7 @@ class Scale:
         restored = self.mean + self.sd * np.asarray(predicted)
         return restored if self.log is None else self.log.mean(restored)
 
-    def smeared(self, residuals: np.ndarray, weight: np.ndarray | None = None) -> Scale:
+    def smeared(self, residuals: np.ndarray, weight: np.ndarray | None = None) -> "Scale":
         """Return the scale with Duan's smearing, from standardised residuals of training rows."""
         if self.log is None:
             return self
@@ -133,7 +131,7 @@ class Truth:
         task: TaskType,
         y_train: np.ndarray,
         weight_train: np.ndarray | None,
-    ) -> Truth:
+    ) -> "Truth":
         """Return the truth of some rows, given the training set."""
         labels = np.unique(y_train) if task == "classification" else np.empty(0, dtype=np.int64)
         return cls(y, task, labels, Scale.fit(y_train, task, weight_train), weight)

@@ -1,7 +1,5 @@
 """Wall-clock and CPU seconds of the steps of a fit."""
 
-from __future__ import annotations
-
 import gc
 import statistics
 import time
@@ -55,7 +53,7 @@ class Stopwatch:
         self.wall = self.cpu = self.apart = 0.0
         self._synchronise = synchronise
 
-    def __enter__(self) -> Stopwatch:
+    def __enter__(self) -> "Stopwatch":
         self._synchronise()
         self._start = time.perf_counter(), time.process_time()
         return self

@@ -1,7 +1,5 @@
 """Requests, answers and results: one task measured in a sandbox, here or on a worker."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time
@@ -73,7 +71,7 @@ class Host:
     """Seconds of a small fixed computation (`kbench.machine.calibrate`)."""
 
     @classmethod
-    def here(cls) -> Host:
+    def here(cls) -> "Host":
         """Describe and calibrate this machine."""
         facts = machine.describe()
         return cls(facts.id, facts.host, facts.cpu, machine.calibrate())
@@ -102,7 +100,7 @@ class Request:
         return vars(self) | {"task": task | {"predicted": None}, "limits": asdict(self.limits)}
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Request:
+    def from_json(cls, values: Mapping[str, Any]) -> "Request":
         """Read what `to_json` returned."""
         cell = values["task"]["cell"]
         refs = {name: from_json(cell[name]) for name in _REFS}
@@ -144,7 +142,7 @@ class Answer:
         return vars(self) | {"outcome": outcome, "host": vars(self.host), "manifest": manifest}
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Answer:
+    def from_json(cls, values: Mapping[str, Any]) -> "Answer":
         """Read what `to_json` returned."""
         outcome = CallOutcome(**values["outcome"])
         if outcome.status == "ok":
@@ -157,7 +155,7 @@ class Answer:
         return cls(**{**values, "outcome": outcome, **extra})
 
     @classmethod
-    def lost(cls, error: str) -> Answer:
+    def lost(cls, error: str) -> "Answer":
         """Return the answer of a task whose job has ended without one: a crash."""
         return cls(CallOutcome("crashed", error=error), Host.here(), now_ms(), now_ms())
 

@@ -5,8 +5,6 @@ in its process. The process of a task therefore imports no other plugins than th
 Built-in plugins are in all of them, so that a usual suite has one warm parent.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import OrderedDict
@@ -162,7 +160,7 @@ class WarmParents:
             with self._lock:
                 self._users[plugins] -= 1
 
-    def light(self) -> WarmParents:
+    def light(self) -> "WarmParents":
         """Return others that import no components, which takes longer than to check them."""
         return WarmParents(
             {

@@ -59,13 +59,7 @@ from kbench.evaluation.scores import scores as split_scores
 from kbench.evaluation.search import candidates, search
 from kbench.evaluation.sizes import holdout_sizes
 from kbench.evaluation.specs import Candidate, is_number
-from kbench.evaluation.split_view import (
-    Assignment,
-    Visible,
-    assign,
-    missing_rows,
-    refuse_missing,
-)
+from kbench.evaluation.split_view import Assignment, Visible, assign, missing_rows, refuse_missing
 from kbench.evaluation.splits import derive_seed, inner_parts, strata, stratified_folds
 from kbench.evaluation.targets import Scale, Truth
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine, Terms, ThisMachine, over_slots

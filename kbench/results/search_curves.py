@@ -179,7 +179,7 @@ def _curve(
     }
     means = {value: float(np.mean(scores)) for value, scores in folds.items() if scores}
     best = max(means, key=lambda value: metric.gain(means[value]), default=None)
-    edge = best if best is not None and _is_edge(best, folds, tried, metric) else None
+    edge = best if best is not None and _is_edge(best, folds, tried) else None
     for value, mean in means.items():
         scores = folds[value]
         error = float(np.std(scores, ddof=1)) / math.sqrt(len(scores)) if len(scores) > 1 else None
@@ -193,9 +193,7 @@ def _curve(
         }
 
 
-def _is_edge(
-    best: Any, folds: Mapping[Any, Sequence[float]], tried: Sequence[Any], metric: Metric
-) -> bool:
+def _is_edge(best: Any, folds: Mapping[Any, Sequence[float]], tried: Sequence[Any]) -> bool:
     """Return whether an end of a grid is better than the next value inwards, with evidence.
 
     The rule is that of a search: by a standard error of the difference over the inner

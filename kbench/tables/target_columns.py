@@ -47,7 +47,7 @@ def read_target(column: Column, source: str, task: str | None = None) -> Target:
         check_choice(task, f"{source}: task", TASK_TYPES, error=DatasetParameterError)
     if column.kind == "numeric":
         _refuse_infinite(column, source)
-        if task is None and _has_fraction(column.values):
+        if task is None and np.any(column.values % 1 > 0):
             task = "regression"
     if task == "regression":
         return Target("regression", _numbers(column, source))
@@ -75,11 +75,6 @@ def read_weights(column: Column, source: str) -> np.ndarray:
     if not weights.any():
         raise DatasetError(f"{source}: all weights {column.name!r} are 0")
     return weights
-
-
-def _has_fraction(values: np.ndarray) -> bool:
-    present = values[~np.isnan(values)]
-    return bool(np.any(present != np.round(present)))
 
 
 def _refuse_infinite(column: Column, source: str) -> None:

@@ -29,12 +29,7 @@ from kbench.arrays import (
 )
 from kbench.kernels import Gaussian
 from kbench.parameters import check_number, choice, integer, number
-from kbench_baselines._base import (
-    BandwidthMap,
-    column_means,
-    resolve_bandwidth,
-    root_mean_square,
-)
+from kbench_baselines._base import BandwidthMap, column_means, resolve_bandwidth, root_mean_square
 from kbench_baselines._sketches import (
     PROJECTIONS,
     draw_sketch,

@@ -308,8 +308,7 @@ def list_warnings(content: ReportData) -> Table:
     made = [Column("dataset"), *_METHOD, Column("kind", wide=True), Column("warning")]
     rows = [
         dict(zip(LABELS, (each.dataset, *each.method), strict=True))
-        | {"kind": each.kind}
-        | {"warning": _format_warning(each)}
+        | {"kind": each.kind, "warning": _format_warning(each)}
         for each in get_claims(content).list_warnings
     ]
     return Table("warnings", "Warnings, cell by cell", made, rows)

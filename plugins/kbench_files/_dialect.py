@@ -119,7 +119,11 @@ def detect(file: Path, label: str, fixed: Mapping[str, object]) -> Found:
         encoding, doubt = _encoding(raw, label)
         dialect = replace(dialect, encoding=encoding)
         doubts += doubt
-    content = _decode(raw, dialect.encoding, label)
+    try:
+        decoder = codecs.getincrementaldecoder(dialect.encoding)()
+        content = decoder.decode(raw).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise DatasetError(not_encoded(error, label)) from None
     if more:  # the last line is cut
         content = content[: content.rfind("\n") + 1] or content
     sign = SEP.fullmatch(content.partition("\n")[0].strip())
@@ -222,14 +226,6 @@ def _encoding(raw: bytes, label: str) -> tuple[str, list[str]]:
         "selects another one"
     )
     return name, [doubt]
-
-
-def _decode(raw: bytes, encoding: str, label: str) -> str:
-    try:
-        content = codecs.getincrementaldecoder(encoding)().decode(raw)
-    except UnicodeDecodeError as error:
-        raise DatasetError(not_encoded(error, label)) from None
-    return content.removeprefix("\ufeff")
 
 
 def not_encoded(error: UnicodeDecodeError, label: str) -> str:

@@ -36,8 +36,16 @@ def add_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: boo
                 f"{label}: column {name!r} has {which} in the test set; a split needs training "
                 "rows and test rows"
             )
-    if not overlapping:
-        _refuse_overlap(is_test, names, label)
+    often = is_test.sum(axis=1) > 1
+    if often.any() and not overlapping:
+        row = int(np.argmax(often))
+        first, second = np.flatnonzero(is_test[row])[:2]
+        raise DatasetError(
+            f"{label}: folds must not overlap, but {plural(int(often.sum()), 'row')} of "
+            f"{len(is_test):,} {'is' if often.sum() == 1 else 'are'} tested more than once: row "
+            f"{row + 1} in {names[first]!r} and {names[second]!r}. If the columns are repeated "
+            "holdouts, set overlapping_splits = true."
+        )
     splits = [
         Split(index, np.flatnonzero(~tested), np.flatnonzero(tested))
         for index, tested in enumerate(is_test.T)
@@ -76,19 +84,6 @@ def _column(values: pandas.Series, name: str, label: str) -> np.ndarray:
             f"{wrong[0] + 1}"
         )
     return (flags == 1).to_numpy()
-
-
-def _refuse_overlap(is_test: np.ndarray, names: list[str], label: str) -> None:
-    often = is_test.sum(axis=1) > 1
-    if often.any():
-        row = int(np.argmax(often))
-        first, second = np.flatnonzero(is_test[row])[:2]
-        raise DatasetError(
-            f"{label}: folds must not overlap, but {plural(int(often.sum()), 'row')} of "
-            f"{len(is_test):,} {'is' if often.sum() == 1 else 'are'} tested more than once: row "
-            f"{row + 1} in {names[first]!r} and {names[second]!r}. If the columns are repeated "
-            "holdouts, set overlapping_splits = true."
-        )
 
 
 TEST_SHARE, MAX_TEST_ROWS, N_BLOCKS = 0.2, 50_000, 3

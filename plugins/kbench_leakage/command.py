@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,15 +56,21 @@ def leakage(
 
     The exit code is 1 if a dataset is unavailable.
     """
+    from kbench_leakage.stored_checks import read_leakage
+
     if offline:
         os.environ["KBENCH_OFFLINE"] = "1"
     registry = features.load_registry()
     chosen = _choose_datasets(what, own, dataset or [], data, registry)
     lost = 0
     with features.open_fetching(registry, many=True) as fetching:
-        for label, result in _each(chosen, fetching):
-            lost += isinstance(result, str)
-            _print(label, result, as_json)
+        for line, protocol in chosen:
+            for ref in fetching.expand(line):
+                facts = fetching.dataset(ref)
+                is_lost = isinstance(facts, Problem)
+                result = facts.reason if is_lost else read_leakage(facts, protocol)
+                lost += is_lost
+                _print(ref.label, result, as_json)
     raise typer.Exit(1 if lost else 0)
 
 
@@ -101,21 +107,6 @@ def _choose_datasets(
         echo(f"kbench: {features.put_flags(notice)}", err=True)
     is_official = "group" in reading or "time_column" in reading
     return [(ref, Protocol(cv="official" if is_official else "stratified"))]
-
-
-def _each(
-    chosen: list[tuple[Ref, Protocol]], fetching: features.Fetching
-) -> Iterator[tuple[str, Leakage | str]]:
-    """Yield each dataset with what was found, or why it cannot be had."""
-    from kbench_leakage.stored_checks import read_leakage
-
-    for line, protocol in chosen:
-        for ref in fetching.expand(line):
-            facts = fetching.dataset(ref)
-            if isinstance(facts, Problem):
-                yield ref.label, facts.reason
-            else:
-                yield ref.label, read_leakage(facts, protocol)
 
 
 def _print(label: str, result: Leakage | str, as_json: bool) -> None:

@@ -1,7 +1,5 @@
 """Scores of predictions of a target without a model: by columns, pairs, neighbours, copies."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ class Targets:
     """0 for numbers."""
 
     @classmethod
-    def from_values(cls, y: np.ndarray, is_numeric: bool) -> Targets:
+    def from_values(cls, y: np.ndarray, is_numeric: bool) -> "Targets":
         """Return the targets of all rows."""
         if is_numeric:
             y = np.asarray(y, dtype=float)
@@ -37,7 +35,7 @@ class Targets:
         labels = np.minimum(place[labels.reshape(-1)], MAX_CLASSES - 1)
         return cls(labels, min(len(counts), MAX_CLASSES))
 
-    def __getitem__(self, rows: np.ndarray) -> Targets:
+    def __getitem__(self, rows: np.ndarray) -> "Targets":
         return Targets(self.values[rows], self.n_classes)
 
     def __len__(self) -> int:
@@ -72,7 +70,7 @@ class Score:
     accuracy: float = 0.0
     base: float = 0.0
 
-    def __lt__(self, other: Score) -> bool:
+    def __lt__(self, other: "Score") -> bool:
         return self.value < other.value
 
     def least(self, n_rows: int, is_numeric: bool) -> float:

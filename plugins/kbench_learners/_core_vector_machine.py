@@ -10,8 +10,6 @@ equations 8 to 13). A core set is a subset whose smallest ball, enlarged by
 1 + tol, encloses all points.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,7 +62,7 @@ class Similarities:
             gram = kernel(self.X)
         self.gram = gram
 
-    def part(self, rows) -> Similarities:
+    def part(self, rows) -> "Similarities":
         """Return the values between some rows."""
         return Similarities(self.kernel, self.X, self.rows[rows], self.gram)
 

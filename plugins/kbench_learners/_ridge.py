@@ -1,7 +1,5 @@
 """Ridge regression on targets or on class indicators, along a path of alpha."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
@@ -304,7 +302,7 @@ class _Scatter:
     matrix: np.ndarray
 
     @classmethod
-    def of(cls, X, members, weight) -> _Scatter:
+    def of(cls, X, members, weight) -> "_Scatter":
         rows = np.flatnonzero(members)
         part = None if weight is None else weight[rows]
         X = X[rows]

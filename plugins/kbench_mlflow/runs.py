@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeGuard
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from kbench.features import (
     collect_by_split,
     find_row_task,
     group_values,
+    is_number,
     make_full_row,
     ranks,
     scores,
@@ -130,7 +130,7 @@ def _split_values(planned: PlannedCell, row: Row, metric: Metric) -> dict[str, d
     values = {name: collect_by_split(done, name) for name in names} if done else {}
     for result in done:
         for name, value in result.details.chosen.items():
-            if _is_number(value):
+            if is_number(value):
                 values.setdefault(f"{CHOSEN}{name}", {})[result.split] = float(value)
     return values
 
@@ -153,17 +153,13 @@ def _chosen_parameters(planned: PlannedCell) -> dict[str, float]:
     found = {}
     for name, candidates in searched.items():
         values = chosen[name]
-        if not all(map(_is_number, candidates + values)) or len(set(candidates)) < 2:
+        if not all(map(is_number, candidates + values)) or len(set(candidates)) < 2:
             continue
         if min(candidates) > 0 and max(candidates) >= 100 * min(candidates):
             found[f"{CHOSEN}log10.{name}"] = float(np.mean(np.log10(values)))
         else:
             found[f"{CHOSEN}{name}"] = float(np.mean(values))
     return found
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _artifacts(planned: PlannedCell, row: Row) -> dict[str, str]:

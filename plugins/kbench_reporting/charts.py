@@ -287,9 +287,7 @@ def _label(name: str, point: tuple[float, float], taken: list[Box]) -> list[str]
     ):
         box = (left, middle - 7, left + wide, middle + 7)
         is_inside = left >= features.LEFT and box[2] <= features.CHART_WIDTH - 2
-        is_inside = (
-            is_inside and box[1] >= 2 and box[3] <= features.CHART_HEIGHT - features.CHART_BOTTOM
-        )
+        is_inside &= box[1] >= 2 and box[3] <= features.CHART_HEIGHT - features.CHART_BOTTOM
         if is_inside and not any(overlap(box, other) for other in taken):
             taken.append(box)
             at = {"start": left, "end": box[2], "middle": (left + box[2]) / 2}[anchor]

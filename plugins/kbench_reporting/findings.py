@@ -218,7 +218,7 @@ def places(content: ReportData, cost: str) -> list[FrontPlace]:
     return [by_method[standing.method] for standing in content.standings]
 
 
-def front_sentence(content: ReportData, front: Front, title: str) -> str:
+def front_sentence(front: Front, title: str) -> str:
     """Return a sentence on the certainty of the Pareto front against a cost."""
     if front.reason:
         return f"No test of the Pareto front against {title}: {front.reason}."
@@ -305,20 +305,18 @@ def budget_sentences(budgets: Sequence[Budget], claimed: str) -> list[str]:
     candidates = f"{span(min(counts), max(counts))} candidate{'' if max(counts) == 1 else 's'}"
     sentences = [f"Each method had {candidates} in its search."]
     if claimed:
-        sentences.append(_within_families(counted))
+        claim = "Within each family, methods have equal numbers of candidates"
+        exceptions = [
+            f"{' + '.join(budget.method)} ({span(budget.least or 0, budget.most or 0)} "
+            f"instead of {span(usual[0], usual[-1])} in the family {budget.family!r})"
+            for budget, usual in unequal(counted)
+        ]
+        sentences.append(
+            f"{claim}, except: {'; '.join(exceptions)}." if exceptions else f"{claim}."
+        )
     if claimed == "seconds":
         sentences += _across_families(counted)
     return sentences
-
-
-def _within_families(budgets: Sequence[Budget]) -> str:
-    claim = "Within each family, methods have equal numbers of candidates"
-    exceptions = [
-        f"{' + '.join(budget.method)} ({span(budget.least or 0, budget.most or 0)} "
-        f"instead of {span(usual[0], usual[-1])} in the family {budget.family!r})"
-        for budget, usual in unequal(budgets)
-    ]
-    return f"{claim}, except: {'; '.join(exceptions)}." if exceptions else f"{claim}."
 
 
 def unequal(budgets: Iterable[Budget]) -> list[tuple[Budget, list[float]]]:

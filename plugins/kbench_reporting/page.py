@@ -132,7 +132,7 @@ def page(
         values["best_mean"] = max(means, key=content.metric.gain)
         values["stability"] = findings.stability_sentences(content)
         values["fronts"] = [
-            findings.front_sentence(content, content.certainty.front(cost.attribute), cost.title)
+            findings.front_sentence(content.certainty.front(cost.attribute), cost.title)
             for cost in charts.drawn_costs(content)
         ]
         methods = [standing.name for standing in content.standings]

@@ -180,7 +180,9 @@ class ZeroOneFeatures(ExplicitMap):
         self._sketched = [self.exact_degree_ + 1 + i for i in range(min(sketched, n - used))]
         self._width = 0
         if self._sketched:
-            self._width = _smooth((n - used) // len(self._sketched))
+            width = (n - used) // len(self._sketched)
+            # rounded down by less than a quarter, to a length that transforms fast
+            self._width = width - width % (1 << max(0, width.bit_length() - 3))
             random = check_random_state(self.random_state)
             shape = (self._sketched[-1], X.shape[1])
             self._indices = random.randint(self._width, size=shape)
@@ -206,11 +208,6 @@ class ZeroOneFeatures(ExplicitMap):
                 X, self.nu, self._sketched, self._indices, self._signs, self._width
             )
         return np.hstack(blocks)
-
-
-def _smooth(width):
-    """Round down by less than a quarter, to a length that transforms fast."""
-    return width - width % (1 << max(0, width.bit_length() - 3))
 
 
 def approximated_kernel(fitted, X, Y):

@@ -4,8 +4,6 @@ A metric is a number of the predictions of some rows. Rows of weight 0 do not co
 metric that is not defined for the rows is absent: a split does not have it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,13 +29,15 @@ class Criterion:
     compute: Compute
 
     @classmethod
-    def built_in(cls, name: str | None, task: TaskType) -> Criterion:
+    def built_in(cls, name: str | None, task: TaskType) -> "Criterion":
         """Return what a search of a task optimises, given the name in the protocol."""
         metric = METRICS[name or ("accuracy" if task == "classification" else "rmse")]
         return cls(metric, COMPUTE[metric.name])
 
     @classmethod
-    def from_plugin(cls, metric: Metric, function: Callable[..., Any], n_classes: int) -> Criterion:
+    def from_plugin(
+        cls, metric: Metric, function: Callable[..., Any], n_classes: int
+    ) -> "Criterion":
         """Return a plugin's metric with its function; see `wrap_function`."""
         return cls(metric, ignore_zero_weights(wrap_function(function, metric, n_classes)))
 

@@ -1,7 +1,5 @@
 """Scores of an inner cross-validation, and the choice of a candidate by them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -54,7 +52,7 @@ class Score:
         """Standard error of the mean over the inner folds."""
         return _standard_error(self.values)
 
-    def is_clearly_better(self, other: Score) -> bool:
+    def is_clearly_better(self, other: "Score") -> bool:
         """Whether it is better by a standard error of the difference, on the folds of both."""
         n = min(len(self.values), len(other.values))
         ours, theirs = (self.metric.gain(np.array(each.values[:n])) for each in (self, other))

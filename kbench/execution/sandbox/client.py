@@ -1,7 +1,5 @@
 """The client: start a supervisor, send it requests, wait for outcomes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math
@@ -84,7 +82,7 @@ class Sandbox:
         self._closed = False
         self._owner = os.getpid()
 
-    def __enter__(self) -> Sandbox:
+    def __enter__(self) -> "Sandbox":
         self.warm()
         return self
 

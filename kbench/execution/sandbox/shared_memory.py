@@ -4,8 +4,6 @@ Pages of a memfd, of a file in ``/dev/shm`` or of a System V segment that no pro
 are in no resident memory, and such files and segments outlive every process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import fcntl
@@ -99,7 +97,7 @@ class SharedMemory:
                         if status.st_ino == int(inode):
                             self._record(path[0], status)
 
-    def _own_segments(self) -> list[_Segment]:
+    def _own_segments(self) -> "list[_Segment]":
         return [
             segment
             for segment in _segments()

@@ -1,7 +1,5 @@
 """URIs of stores: parsed once, and shown without their credentials; the default store."""
 
-from __future__ import annotations
-
 import base64
 import os
 import re
@@ -34,7 +32,7 @@ class Address:
     """The file of a local SQLite store."""
 
     @classmethod
-    def parse(cls, text: str) -> Address:
+    def parse(cls, text: str) -> "Address":
         """Parse a tracking URI, or a name that was made of one."""
         if (path := sqlite_path(text)) is not None:
             return cls(sqlite_uri(path), sqlite_uri(path), path)

@@ -4,8 +4,6 @@ Names and values of any kind are put into MLflow's alphabet and lengths: it cuts
 their end, silently, and rejects other names.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -152,7 +150,7 @@ class CellRun:
     """Contents of text files by relative path."""
 
     @cached_property
-    def content(self) -> CellRun:
+    def content(self) -> "CellRun":
         """The run in the form in which MLflow accepts it: shortened and renamed.
 
         Its tags have their full names, as have its values by split.
@@ -289,7 +287,7 @@ class StoredRun:
     dataset: tuple[str, str] | None = None
 
     @classmethod
-    def of(cls, run: Entity) -> StoredRun:
+    def of(cls, run: Entity) -> "StoredRun":
         """Convert MLflow's entity."""
         datasets = [given.dataset for given in run.inputs.dataset_inputs] if run.inputs else []
         return cls(

@@ -7,8 +7,6 @@ of the table's filter, columns, groups and charts. Servers that have no menu of
 views yet expect the keys of that state in the object itself: both are given.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
@@ -41,7 +39,7 @@ class Facts:
     """For each set of parameters that a cell has searched, the metrics of their chosen values."""
 
     @classmethod
-    def of(cls, runs: Iterable[StoredRun], metric: Metric, plain: str) -> Facts:
+    def of(cls, runs: Iterable[StoredRun], metric: Metric, plain: str) -> "Facts":
         """Return the facts of an experiment's runs of cells."""
         shown = [run for run in runs if run.complete and not run.superseded]
         ok = [run for run in shown if run.state == "FINISHED"]
@@ -144,7 +142,7 @@ class View:
     """
 
     @classmethod
-    def of(cls, file_name: str, text: str) -> View:
+    def of(cls, file_name: str, text: str) -> "View":
         """Parse a ``*.view.json`` file: a JSON object with ``name``, ``mode`` and ``state``.
 
         The key is ``kbench-`` and what stands before ``.view.json``. A

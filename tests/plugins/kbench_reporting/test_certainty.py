@@ -144,7 +144,7 @@ def test_a_front_without_statuses_says_why(rows, words):
     made = said(rows)
     front = made.certainty.front("fit_time_s")
     assert front.reason == words
-    assert findings.front_sentence(made, front, "fit time").endswith(f"fit time: {words}.")
+    assert findings.front_sentence(front, "fit time").endswith(f"fit time: {words}.")
     assert all(each["front"] is None for each in table_named("methods", made).rows)
 
 
