@@ -66,11 +66,9 @@ def results(
 
     if (columns or families) and not leaderboard:
         raise SuiteError(f"--{'columns' if columns else 'family'} is for --leaderboard")
+    view = "--leaderboard" if leaderboard else "--highlight"
     if machine == "all" and (leaderboard or highlight):
-        raise SuiteError(
-            f"--{'leaderboard' if leaderboard else 'highlight'} compares the runs of one machine; "
-            "name it with --machine"
-        )
+        raise SuiteError(f"{view} compares the runs of one machine; name it with --machine")
     notice = partial(echo, err=True)
     try:
         stored = inputs.read_results(
@@ -89,8 +87,7 @@ def results(
     if dataset or max_fit_time is not None:
         if leaderboard or highlight:
             raise SuiteError(
-                f"--{'dataset' if dataset else 'max-fit-time'} selects cells; leave out "
-                f"--{'leaderboard' if leaderboard else 'highlight'}"
+                f"--{'dataset' if dataset else 'max-fit-time'} selects cells; leave out {view}"
             )
         rows = one_method.filter_rows(rows, dataset or [], max_fit_time, metric)
     chosen = paper.select_methods(rows, highlight, "highlight") if highlight else ()

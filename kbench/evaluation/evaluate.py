@@ -7,8 +7,6 @@ the labels of the training set; it hands its predictions over before it is shown
 the labels of the test set, which only the metrics of plugins need.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import time
@@ -134,7 +132,7 @@ class _Split:
 
     inputs: Inputs
     fitting: Fitting
-    X_test: Matrix | Rows
+    X_test: "Matrix | Rows"
     searched: SearchResult
     fitted: FittedMethod
     tested: Tested
@@ -334,7 +332,7 @@ def _select_arguments(metrics: MetricFunction, available: dict[str, object]) -> 
     return {k: value for k, value in available.items() if k in taken and taken[k].kind is only}
 
 
-def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> tuple[Data, Matrix | Rows]:
+def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> "tuple[Data, Matrix | Rows]":
     """Return the training data and the inputs of the test set."""
     X, train, test, unlabeled = inputs.X, visible.train, visible.test, visible.unlabeled
     X_train: Matrix | Rows = Rows(X, train)

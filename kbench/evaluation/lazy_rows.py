@@ -1,7 +1,5 @@
 """Rows of a matrix: copied only when they are needed, in blocks, and their hashes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
@@ -55,18 +53,18 @@ class Rows:
         return float(12 * self.matrix.nnz / max(1, n) if is_sparse(self.matrix) else 8 * d)
 
 
-def is_sparse(X: object) -> TypeGuard[csr_matrix]:
+def is_sparse(X: object) -> "TypeGuard[csr_matrix]":
     """Whether rows are those of a CSR matrix."""
     return hasattr(X, "indptr")
 
 
-def take(X: Matrix | Rows, rows: np.ndarray | None = None) -> Rows:
+def take(X: "Matrix | Rows", rows: np.ndarray | None = None) -> Rows:
     """Return some rows of a matrix, or all, without a copy."""
     every = X if isinstance(X, Rows) else Rows(X, np.arange(X.shape[0]))
     return every if rows is None else Rows(every.matrix, every.numbers[rows])
 
 
-def whole(X: Matrix | Rows) -> Matrix:
+def whole(X: "Matrix | Rows") -> Matrix:
     """Return all rows as one matrix."""
     return X[:] if isinstance(X, Rows) else X
 
@@ -104,7 +102,7 @@ def row_hashes(X: Matrix) -> np.ndarray:
     return hashes
 
 
-def _add_sparse(hashes: np.ndarray, X: csr_matrix, salts: np.ndarray) -> None:
+def _add_sparse(hashes: np.ndarray, X: "csr_matrix", salts: np.ndarray) -> None:
     """Add the hashes of the stored values that are not 0."""
     n = len(hashes)
     # rows by about as many values as are hashed together

@@ -1,7 +1,5 @@
 """Passes over an embedding in blocks, for learners that are fitted from sums."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -101,7 +99,7 @@ class Pass(Passes):
 
 def fit_map(
     fitting: Fitting, candidates: Sequence[Candidate], run: Run = once
-) -> tuple[Embedding, Matrix | None, bool]:
+) -> "tuple[Embedding, Matrix | None, bool]":
     """Fit the map that candidates share.
 
     Return its preprocessed training rows, if there is a copy of them, and whether the embedding

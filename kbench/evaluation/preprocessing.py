@@ -5,8 +5,6 @@ of them, on blocks of rows (the protocol's `refit_maps_in_inner_folds`). Categor
 encoded by the targets, and therefore never once for all inner folds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, repeat
 from typing import Any
@@ -32,7 +30,7 @@ class UnitBall:
 
     _largest = 0.0
 
-    def partial_fit(self, X: Matrix) -> UnitBall:
+    def partial_fit(self, X: Matrix) -> "UnitBall":
         """Learn the largest norm of a row of a dense or CSR matrix, from more rows."""
         self._largest = max(self._largest, float(_row_norms(X).max(initial=0.0)))
         self.scale_ = self._largest or 1.0
@@ -63,7 +61,7 @@ class CategoryMeans:
     def __init__(self, columns: Sequence[int], task: TaskType) -> None:
         self.columns, self.task = list(columns), task
 
-    def fit(self, codes: np.ndarray, y: np.ndarray) -> CategoryMeans:
+    def fit(self, codes: np.ndarray, y: np.ndarray) -> "CategoryMeans":
         """Learn the means of all rows, and those of the rows outside of each part of them."""
         targets = self._targets(np.asarray(y))
         self._encoders = _encoders(codes, targets)
@@ -123,7 +121,7 @@ class Imputer:
         self._kinds = kinds
         self._indicates = indicates
 
-    def fit(self, columns: Iterable[np.ndarray]) -> Imputer:
+    def fit(self, columns: Iterable[np.ndarray]) -> "Imputer":
         """Learn one value per column; 0 for a column without values."""
         learnt: list[float] = []
         first: dict[bytes, int] = {}
@@ -172,7 +170,7 @@ class Preprocessing:
         self.missing = missing
         self.task = task
 
-    def fit_transform(self, X: Matrix, y: np.ndarray, unlabeled: Matrix | None = None) -> Matrix:
+    def fit_transform(self, X: Matrix, y: np.ndarray, unlabeled: "Matrix | None" = None) -> Matrix:
         """Fit every step on training inputs and return them; `unlabeled` inputs count too.
 
         Only categories use the targets.
@@ -185,7 +183,7 @@ class Preprocessing:
 
     def fit_blocks(
         self, parts: Sequence[Rows], samples: Sequence[Rows], y: np.ndarray | None = None
-    ) -> Preprocessing:
+    ) -> "Preprocessing":
         """Fit every step in blocks of rows on training inputs and, if given, unlabeled ones.
 
         Imputed values are those of `samples` of both. DatasetError is raised for columns of

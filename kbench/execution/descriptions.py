@@ -5,8 +5,6 @@ which reads a description (`kbench.registry.described`). It is made again once a
 import loaded has changed, or a missing module is installed.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib
@@ -60,7 +58,7 @@ class Description:
 
     reason: str
     records: list[object]
-    state: ImportState
+    state: "ImportState"
     expires: float = 0.0
 
 
@@ -108,7 +106,7 @@ def _describe(plugin: Plugin) -> Description:
     return made
 
 
-def _conclude(outcome: CallOutcome, state: ImportState) -> Description:
+def _conclude(outcome: "CallOutcome", state: "ImportState") -> Description:
     if outcome.status == "timed_out":
         reason = f"its import takes longer than {IMPORT_S:g} s"
         return Description(reason, [], state, time.time() + AGAIN_S)
@@ -125,7 +123,7 @@ def _conclude(outcome: CallOutcome, state: ImportState) -> Description:
     return Description("", records, replace(state, files=files))
 
 
-def _reason(outcome: CallOutcome) -> str:
+def _reason(outcome: "CallOutcome") -> str:
     line = last_line(outcome.error) if outcome.status == "error" else outcome.error
     return printable(" ".join(line.partition("\n")[0].split()))
 
@@ -179,7 +177,7 @@ class ImportState:
     variables: Mapping[str, str | None] = field(default_factory=dict)
 
     @classmethod
-    def collect(cls, recorded: Iterable[Mapping[str, Any]]) -> ImportState:
+    def collect(cls, recorded: Iterable[Mapping[str, Any]]) -> "ImportState":
         """Collect what a process has reported (see `kbench.execution.recording`)."""
         files: dict[str, State | None] = {}
         modules: dict[str, str | None] = {}

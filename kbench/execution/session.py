@@ -1,7 +1,7 @@
 """What a run computes with: warm processes, this machine, and the sources of its data."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from kbench.errors import SuiteError
@@ -91,8 +91,7 @@ class Session:
         preload = make_preload(suite, self._plan.registry)
         return Terms(preload, list_components(suite), suite.limits, self.offline, until)
 
-    @contextmanager
-    def hold_lock(self, location: str) -> Iterator[None]:
+    def hold_lock(self, location: str) -> AbstractContextManager[None]:
         """Hold the lock of the suite: one process at a time updates it at a location."""
 
         def waiting(holder: Holder | None) -> None:
@@ -100,8 +99,7 @@ class Session:
                 f"waiting for {describe_holder(holder)}, which runs this suite with this store"
             )
 
-        with self._plan.journal.lock(lock_name(self._plan.suite.name, location), waiting):
-            yield
+        return self._plan.journal.lock(lock_name(self._plan.suite.name, location), waiting)
 
     def close(self) -> None:
         """End the processes and release the machine."""

@@ -1,7 +1,5 @@
 """Functions that run in a sandboxed process, called by name with plain JSON values."""
 
-from __future__ import annotations
-
 import math
 import os
 import re
@@ -125,7 +123,7 @@ def _hide(name: str) -> Iterator[None]:
         del sys.modules[name]
 
 
-def thread_pools() -> ThreadpoolController:
+def thread_pools() -> "ThreadpoolController":
     """Find the BLAS and OpenMP libraries of this process.
 
     The search takes longer than a small fit: it is repeated only after further modules
@@ -139,7 +137,7 @@ def thread_pools() -> ThreadpoolController:
     return _thread_pools[1]
 
 
-_thread_pools: tuple[int, ThreadpoolController] | None = None
+_thread_pools: "tuple[int, ThreadpoolController] | None" = None
 
 
 def load(payload: Mapping[str, Any]) -> dict[str, object]:

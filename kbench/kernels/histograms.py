@@ -1,7 +1,5 @@
 """Kernels of histograms: nonnegative inputs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +9,7 @@ from kbench.kernels.base import Kernel, UnitDiagonal
 from kbench.parameters import check_number
 
 
-def _check_nonnegative(kernel: Kernel, *inputs: Matrix | None) -> None:
+def _check_nonnegative(kernel: Kernel, *inputs: "Matrix | None") -> None:
     for X in inputs:
         if X is not None and X.shape[0] and X.min() < 0:
             raise ValueError(
@@ -30,7 +28,7 @@ class _HalfOfSums(Kernel):
     def _minus_distances(self, X: Matrix, Y: Matrix) -> Array:
         raise NotImplementedError
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
+    def _gram(self, X: Matrix, Y: "Matrix | None") -> Array:
         _check_nonnegative(self, X, Y)
         Y = X if Y is None else Y
         K = self._minus_distances(X, Y)
@@ -88,7 +86,7 @@ class Chi2(UnitDiagonal):
         check_number(self.gamma, "gamma", above=0)
         self._set(gamma=float(self.gamma))
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
+    def _gram(self, X: Matrix, Y: "Matrix | None") -> Array:
         from sklearn.metrics.pairwise import chi2_kernel
 
         _check_nonnegative(self, X, Y)

@@ -1,7 +1,5 @@
 """Kernels of inner products, and precomputed Gram matrices."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +39,7 @@ class Linear(Kernel):
 
     takes_any_namespace = True
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
+    def _gram(self, X: Matrix, Y: "Matrix | None") -> Array:
         return inner_products(X, Y)
 
     def _gradient(self, X: np.ndarray, Y: np.ndarray, coef: np.ndarray) -> np.ndarray:
@@ -79,7 +77,7 @@ class Polynomial(Kernel):
         check_number(self.offset, "offset", least=0)
         self._set(degree=int(self.degree), offset=float(self.offset))
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
+    def _gram(self, X: Matrix, Y: "Matrix | None") -> Array:
         return self._power(inner_products(X, Y))
 
     def _power(self, K: Array) -> Array:
@@ -113,7 +111,7 @@ class Cosine(Kernel):
 
     takes_any_namespace = True
 
-    def _gram(self, X: Matrix, Y: Matrix | None) -> Array:
+    def _gram(self, X: Matrix, Y: "Matrix | None") -> Array:
         K = inner_products(X, Y)
         K *= inverse_roots(squared_norms(X))[:, None]
         K *= inverse_roots(squared_norms(X if Y is None else Y))
@@ -141,7 +139,7 @@ class Precomputed(Kernel):
            [3.]])
     """
 
-    def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> Array:
+    def __call__(self, X: MatrixLike, Y: "MatrixLike | None" = None) -> Array:
         """Return the Gram matrix, or the columns `Y` of it.
 
         Parameters

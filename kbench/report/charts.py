@@ -258,9 +258,8 @@ def draw_lines(
         x, end = spots[-1]
         if line.beyond:
             at, up = frame.x(line.beyond[0]), frame.y(line.beyond[1])
-            shapes.append(
-                element("path", d=f"M{x:.1f} {end:.1f}L{at:.1f} {up:.1f}", class_="run beyond")
-            )
+            path = f"M{x:.1f} {end:.1f}L{at:.1f} {up:.1f}"
+            shapes.append(element("path", d=path, class_="run beyond"))
             shapes.append(element("circle", cx=at, cy=up, r=4, class_="ring"))
             x, end = at, up
         # numbers at the ends keep clear of each other

@@ -213,10 +213,6 @@ def environment_of_pages(package: str = __package__, is_sandbox: bool = False) -
         autoescape=select_autoescape(default=True, default_for_string=True),
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_escape,
+        # markup is made of text that is printable already
+        finalize=lambda value: printable_lines(value) if type(value) is str else value,
     )
-
-
-def _escape(value: object) -> object:
-    """Make text that a template inserts printable; markup is made of such text already."""
-    return printable_lines(value) if type(value) is str else value

@@ -21,16 +21,16 @@ from kbench.results.leaderboard import Leader, Leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, find_row_task
 from kbench.results.stats import ALPHA
 
+_NAMES = (Column("dataset"), Column("feature_map", "feature map"), Column("learner"))
+
 # -- cells
 
 
 def value_writer(metric: Metric, digits: int | None = None) -> text.Written:
     """Return the function that writes values of a metric, by its size or with some decimals."""
-    return (
-        partial(text.write_cell, metric.name)
-        if digits is None
-        else partial(text.decimals, digits=digits)
-    )
+    if digits is None:
+        return partial(text.write_cell, metric.name)
+    return partial(text.decimals, digits=digits)
 
 
 def make_column(name: str, **more: Any) -> Column:
@@ -239,8 +239,7 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
     two, whole = partial(text.decimals, digits=2), partial(text.decimals, digits=0)
     made = [
         Column("place", "rank", numeric=True),
-        Column("feature_map", "feature map"),
-        Column("learner"),
+        *_NAMES[1:],
         Column("family"),
         Column("verdict"),
         Column("worse_than", data_only=True),
@@ -314,9 +313,7 @@ def imported_table(beside: Sequence[RowPair], metric: Metric) -> Table:
     """Return imported results, each next to the local row that it may be compared with."""
     written = partial(text.write_cell, metric.name)
     columns = [
-        Column("dataset"),
-        Column("feature_map", "feature map"),
-        Column("learner"),
+        *_NAMES,
         Column("author"),
         Column("splits"),
         Column("metric", text.heading(metric), written, True),

@@ -474,11 +474,8 @@ def _latex(table: Table) -> str:
         if table.by and before is not None and not again:
             lines.append(r"\midrule")
         before = row[table.by] if table.by else None
-        lines.append(
-            _latex_line(
-                "" if again and each.name == table.by else cell(place, each) for each in columns
-            )
-        )
+        cells = ("" if again and each.name == table.by else cell(place, each) for each in columns)
+        lines.append(_latex_line(cells))
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 

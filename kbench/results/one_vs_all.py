@@ -143,9 +143,8 @@ def _against(
     better: float,
     worse: float,
 ) -> Against:
-    counts = dict.fromkeys(("won", "tied", "lost", "untested"), 0)
-    for ours, theirs in pairs:
-        counts[_outcome(ours, theirs, metric)] += 1
+    outcomes = [_outcome(ours, theirs, metric) for ours, theirs in pairs]
+    counts = {name: outcomes.count(name) for name in ("won", "tied", "lost", "untested")}
     finite = [each for each in differences if not math.isnan(each)]
     mean = sum(finite) / len(finite) if finite else math.nan
     p, verdict = min((better, "better"), (worse, "worse"))

@@ -1,7 +1,5 @@
 """Size limits of a user's table, and the arrays that grow within them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -158,14 +156,14 @@ class GrowingRows:
         self._ends = GrowingArray(np.int64)
         self.n_stored = 0
 
-    def append(self, X: csr_matrix) -> None:
+    def append(self, X: "csr_matrix") -> None:
         """Append the rows of a CSR matrix."""
         self._data.append(X.data)
         self._indices.append(X.indices)
         self._ends.append(X.indptr[1:].astype(np.int64) + self.n_stored)
         self.n_stored += X.nnz
 
-    def matrix(self, n_columns: int) -> csr_matrix:
+    def matrix(self, n_columns: int) -> "csr_matrix":
         """Return all rows; large arrays of them are memory-mapped and read-only."""
         from scipy.sparse import csr_matrix
 

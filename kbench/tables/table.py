@@ -1,7 +1,5 @@
 """Typed columns, names that occur twice, free text, and the canonical form of datasets."""
 
-from __future__ import annotations
-
 import difflib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -297,7 +295,7 @@ def _sparse(table: Table, features: list[int], width: int, labelled: Any, origin
     return made.matrix(width)
 
 
-def _sparse_block(table: Table, features: list[int], check: Callable[[int], None]) -> csr_matrix:
+def _sparse_block(table: Table, features: list[int], check: Callable[[int], None]) -> "csr_matrix":
     import scipy.sparse
 
     parts = []

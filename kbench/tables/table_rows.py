@@ -1,7 +1,5 @@
 """A user's table that is read in blocks of rows, as often as needed, from files that stay equal."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,10 +20,10 @@ class Scan(Protocol):
     note: str
     """What messages add to the name of the column."""
 
-    def wants(self, series: pandas.Series | None = None) -> bool:
+    def wants(self, series: "pandas.Series | None" = None) -> bool:
         """Whether values matter: those of this type, or of any."""
 
-    def add(self, series: pandas.Series) -> None:
+    def add(self, series: "pandas.Series") -> None:
         """Look at the next values."""
 
     def restart(self) -> None:
@@ -45,7 +43,7 @@ class TableRows(Protocol):
     def numeric(self) -> Mapping[str, np.dtype]:
         """Return the types of columns of numbers; see `scan`, after which it is called."""
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
+    def blocks(self, names: Sequence[str]) -> "Iterator[Mapping[str, pandas.Series]]":
         """Yield the series of these columns, for consecutive rows."""
 
 
@@ -65,7 +63,7 @@ class Opened:
 class FrameRows:
     """The rows of a data frame, in one block."""
 
-    def __init__(self, frame: pandas.DataFrame, what: str) -> None:
+    def __init__(self, frame: "pandas.DataFrame", what: str) -> None:
         self._frame, self.what = frame, what
         self.files: Sequence[Path] = ()
         self.names: Sequence[str] = [str(name).strip() for name in frame.columns]
@@ -89,7 +87,7 @@ class FrameRows:
                 dtypes[name] = dtype if isinstance(dtype, np.dtype) else np.dtype(np.float64)
         return dtypes
 
-    def blocks(self, names: Sequence[str]) -> Iterator[Mapping[str, pandas.Series]]:
+    def blocks(self, names: Sequence[str]) -> "Iterator[Mapping[str, pandas.Series]]":
         """Yield the series of these columns."""
         yield {name: self._frame[name] for name in names}
 

@@ -5,8 +5,6 @@ column have one unit, which is left out: 45 % is 45. Dates become days since 197
 in the year, the week and the day. This module leaves with an exported model.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -146,7 +144,7 @@ class UnitColumn:
     """Decimal mark, and the thousands separator."""
 
     @classmethod
-    def parse(cls, spec: str, source: str) -> UnitColumn:
+    def parse(cls, spec: str, source: str) -> "UnitColumn":
         """Parse ``"COLUMN=UNIT"``, optionally with ``"|"``, a decimal and a thousands mark."""
         name, equals, rest = str(spec).rpartition("=")
         unit, _, marks = rest.partition("|")
@@ -208,7 +206,7 @@ class DateColumn:
     """Periods whose sine and cosine are columns too."""
 
     @classmethod
-    def parse(cls, spec: str, source: str) -> DateColumn:
+    def parse(cls, spec: str, source: str) -> "DateColumn":
         """Parse ``"COLUMN=FORMAT"``, optionally with ``"|year|week|day"`` or some of these."""
         name, equals, rest = str(spec).rpartition("=")
         format_, *parts = rest.split("|")
@@ -245,7 +243,7 @@ class DateColumn:
 WAVES = ("sine", "cosine")
 
 
-def is_dates(series: pandas.Series) -> bool:
+def is_dates(series: "pandas.Series") -> bool:
     """Whether a series holds dates or times already, not strings."""
     import pandas
 

@@ -1,7 +1,5 @@
 """The hook of this feature: `Results.compare` of Python."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,8 +11,8 @@ if TYPE_CHECKING:
 
 @hookimpl
 def kbench_compared_results(
-    a: Sequence[Row], b: Sequence[Row], metric: Metric, thresholds: Mapping[str, float]
-) -> tuple[list[dict[str, object]], list[Labels]]:
+    a: "Sequence[Row]", b: "Sequence[Row]", metric: "Metric", thresholds: Mapping[str, float]
+) -> "tuple[list[dict[str, object]], list[Labels]]":
     """Compare cell by cell, as the command does."""
     from kbench_compare.comparison import Noise, compare
 

@@ -4,8 +4,6 @@ A guess is never silent: `Found.sentence` says what was chosen, and `Found.doubt
 sample leaves open. Options replace a guess.
 """
 
-from __future__ import annotations
-
 import codecs
 import contextlib
 import csv
@@ -62,7 +60,7 @@ class Dialect:
     """The row of column names, ``"4"``, or ``"2-3"``; notes and totals below are left out then."""
     keep_totals: bool = False
 
-    def check(self, label: str) -> Dialect:
+    def check(self, label: str) -> "Dialect":
         """Return the dialect; DatasetError where it has a wrong value."""
         if self.decimal not in (".", ","):
             raise DatasetError(f"{label}: decimal must be '.' or ',', got {self.decimal!r}")
@@ -93,7 +91,7 @@ class Dialect:
         """Return the rows of lines, as the standard library reads them."""
         return csv.reader(lines, delimiter=self.delimiter, skipinitialspace=True)
 
-    def plain(self, series: pandas.Series) -> pandas.Series:
+    def plain(self, series: "pandas.Series") -> "pandas.Series":
         """Return strings that are numbers of this dialect as Python writes them."""
         return series.str.translate(build_translation(self.decimal, self.thousands))
 

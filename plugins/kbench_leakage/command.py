@@ -1,7 +1,5 @@
 """`kbench leakage`: signs of leakage in a data file, or in the datasets of a suite."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping
@@ -109,7 +107,7 @@ def _choose_datasets(
     return [(ref, Protocol(cv="official" if is_official else "stratified"))]
 
 
-def _print(label: str, result: Leakage | str, as_json: bool) -> None:
+def _print(label: str, result: "Leakage | str", as_json: bool) -> None:
     if as_json:
         line: dict[str, object] = {"dataset": label}
         if isinstance(result, str):

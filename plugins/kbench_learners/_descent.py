@@ -11,8 +11,6 @@ Hager and Zhang (SIAM J. Optim. 16, 2005) for the conditions on their length, wh
 where rounding hides the differences of values.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -304,7 +302,7 @@ class Descent:
         self,
         problems: list[Problem],
         bias: float,
-        sample: Sample,
+        sample: "Sample",
         estimators: Callable[[], list[Any]],
         max_bytes: int = 2**28,
     ) -> None:
@@ -429,7 +427,7 @@ class DeviceDescent(Descent):
         self,
         problems: list[Problem],
         bias: float,
-        sample: Sample,
+        sample: "Sample",
         estimators: Callable[[], list[Any]],
     ) -> None:
         self._n_classes, self._like = len(sample.classes), empty((0,), sample.Z)

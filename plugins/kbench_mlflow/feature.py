@@ -1,7 +1,5 @@
 """The hooks of MLflow."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,7 @@ from kbench.features import hookimpl
 if TYPE_CHECKING:
     from kbench_mlflow.delivery import Delivery
 
-_deliveries: WeakKeyDictionary[features.Run, Delivery] = WeakKeyDictionary()
+_deliveries: "WeakKeyDictionary[features.Run, Delivery]" = WeakKeyDictionary()
 """The deliveries of runs that are computing."""
 
 
@@ -89,7 +87,7 @@ def kbench_save_model(
     return True
 
 
-def _delivery(run: features.Run) -> Delivery:
+def _delivery(run: features.Run) -> "Delivery":
     """Return the delivery of a run, with what is known of its suite by now."""
     if run not in _deliveries:
         from kbench_mlflow.delivery import Delivery, views_of

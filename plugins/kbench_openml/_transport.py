@@ -12,8 +12,6 @@ The configured server is found, and tried, without importing the openml client, 
 4 seconds: a machine without a network must report that at once.
 """
 
-from __future__ import annotations
-
 import configparser
 import contextlib
 import os
@@ -160,7 +158,7 @@ def not_cached_error(label: str) -> SourceUnreachableError:
     )
 
 
-def _ask(original, label, server, deadline, session, method, url, options) -> requests.Response:
+def _ask(original, label, server, deadline, session, method, url, options) -> "requests.Response":
     """Make one request, and repeat it after transient failures."""
     wait = BACKOFF_S
     for trial in range(1, N_TRIES + 1):
@@ -197,7 +195,7 @@ class _RequestFailedError(Exception):
         self.lasting = lasting
 
 
-def _once(original, label, server, deadline, session, method, url, options) -> requests.Response:
+def _once(original, label, server, deadline, session, method, url, options) -> "requests.Response":
     """Make one request, follow redirections, and read the answer within the limits."""
     import urllib3
     from requests import exceptions as errors
@@ -334,7 +332,7 @@ def _read(raw, headers, label, url, deadline) -> bytes:
     return bytes(body)
 
 
-def _check_response(response: requests.Response, label: str, url: str) -> requests.Response:
+def _check_response(response: "requests.Response", label: str, url: str) -> "requests.Response":
     """Refuse answers that do not come from OpenML's API or file server."""
     # OpenML reports errors as 412 with a code
     if response.status_code not in (200, 412):

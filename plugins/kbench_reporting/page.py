@@ -1,7 +1,5 @@
 """The HTML page of a report: a single self-contained file."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json
@@ -236,7 +234,7 @@ def _script_json(value: object) -> str:
 
 
 def _section(
-    name: str, file: Traversable, environment: Environment, values: Mapping[str, object]
+    name: str, file: Traversable, environment: "Environment", values: Mapping[str, object]
 ) -> Markup:
     """Render a plugin's section, or the problem with it."""
     try:
@@ -272,7 +270,7 @@ class Added:
 
 
 def added_sections(
-    content: features.ReportData, environment: Environment, verbs: features.Verbs
+    content: features.ReportData, environment: "Environment", verbs: features.Verbs
 ) -> list[Added]:
     """Render the sections of features; one that cannot be rendered leaves its feature out.
 

@@ -1,7 +1,5 @@
 """Inner folds whose embedding is taken in blocks: fits from sums or in passes, and their scores."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +40,7 @@ class FoldInBlocks:
 
     fitting: Fitting
     embedding: Embedding
-    X: Matrix | Rows
+    X: "Matrix | Rows"
     fold: Fold
     fit_all: Callable[[Sequence[Candidate]], tuple[BlockFits, list[list[Fit]]]]
     number: int

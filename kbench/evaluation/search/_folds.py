@@ -1,7 +1,5 @@
 """Fitting and scoring candidates on inner folds, with separate maps in each."""
 
-from __future__ import annotations
-
 import time
 import traceback
 import warnings
@@ -170,7 +168,7 @@ class FoldScorer:
         return over and self._has_choice
 
     def _score_fold(
-        self, embedded: EmbeddedFold | Exception, fold: Fold, unit: list[Score]
+        self, embedded: "EmbeddedFold | Exception", fold: Fold, unit: list[Score]
     ) -> None:
         """Score the candidates of one map on one inner fold."""
         if isinstance(embedded, Exception):
