@@ -65,9 +65,10 @@ def leakage(
         for line, protocol in chosen:
             for ref in fetching.expand(line):
                 facts = fetching.dataset(ref)
-                is_lost = isinstance(facts, Problem)
-                result = facts.reason if is_lost else read_leakage(facts, protocol)
-                lost += is_lost
+                result = (
+                    facts.reason if isinstance(facts, Problem) else read_leakage(facts, protocol)
+                )
+                lost += isinstance(result, str)
                 _print(ref.label, result, as_json)
     raise typer.Exit(1 if lost else 0)
 
