@@ -92,7 +92,7 @@ def _scope(numbers: Numbers) -> dict[str, str]:
     return {
         "scope": (
             f"{numbers['n_datasets']} datasets of {_families(numbers['n_families'])}, "
-            f"{splits} splits each; {lacking} cells are missing."
+            f"{splits} split{'' if splits == '1' else 's'} each; {lacking} cells are missing."
         )
     }
 
