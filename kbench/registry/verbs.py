@@ -240,7 +240,8 @@ class _Notified:
         import psutil
 
         threads = psutil.Process().threads()
-        return sum(t.user_time + t.system_time for t in threads if t.id == self._thread.native_id)
+        mine = [t.user_time + t.system_time for t in threads if t.id == self._thread.native_id]
+        return float(sum(mine))
 
     def _work(self) -> None:
         _here.told = self

@@ -230,3 +230,10 @@ def test_few_values_have_no_interval_of_the_median():
     assert math.isnan(low)
     assert math.isnan(high)
     assert mean_interval([0.1, 0.2, 0.3, 0.4, 0.9])[0] < 0.1
+
+
+@pytest.mark.parametrize("values", [[0.0] * 4 + [2.3], [0.0] * 10 + [0.3, 1.2], [0.1] * 7 + [0.7]])
+def test_resamples_of_equal_values_do_not_decide_an_interval(values):
+    low, high = mean_interval(values)
+    assert low <= np.mean(values) <= high
+    assert high - low < 50 * np.ptp(values)

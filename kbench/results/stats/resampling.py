@@ -130,9 +130,10 @@ def median_interval(
 def _studentise(centred: Array, weights: Array) -> Array:
     """Return the t statistic of each column in each resample, 0 if all values are equal."""
     n = len(centred)
-    means = weights @ centred
-    variance = np.maximum(weights @ centred**2 - means**2, 0.0) / (n - 1)
-    return np.divide(means, np.sqrt(variance), out=np.zeros_like(means), where=variance > 0)
+    means, squares = weights @ centred, weights @ centred**2
+    variance = (squares - means**2) / (n - 1)
+    differ = variance > _EQUAL * squares  # of equal values the difference is a rounding error
+    return np.divide(means, np.sqrt(variance), out=np.zeros_like(means), where=differ)
 
 
 _EQUAL = 1e-12
