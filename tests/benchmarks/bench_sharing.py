@@ -5,8 +5,8 @@
 
 Results of the bundles are repeated on made-up datasets: shares of rows are drawn from binomial
 distributions, other metrics and times are multiplied with random factors, so that their digits
-are random. With --site, the rows are published, 20 files are checked again, and the site is
-written.
+are random. With --site, `kbench bundle` publishes the rows, checks the bundle and draws a split
+of it, checks the results repository, and writes its site, each in a process of its own.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import argparse
 import hashlib
 import itertools
 import json
-import resource
+import multiprocessing
+import os
+import subprocess
+import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +30,7 @@ from kbench.records.canonical import digest
 from kbench_sharing import bundle_records, repository, zip_file
 from kbench_sharing.checks import round_metric, round_time
 from kbench_sharing.columns import pack
-from kbench_sharing.reading import bundle_of_rows, parse_bundle, read_bundle
-from kbench_sharing.site import write_site
+from kbench_sharing.reading import parse_bundle, read_bundle
 from kbench_sharing.zip_file import Bounds
 
 N_SPLITS = 5
@@ -98,8 +99,7 @@ def large(paths, n_cells):
         }.values()
     )
     files = dict(bundles[0].files)
-    datasets, cells, results = [], [], []
-    now = 1_700_000_000_000
+    datasets, cells, drawn_from = [], [], []
     per_dataset = min(len(methods), 100)
     for number in range(-(-n_cells // per_dataset)):
         checksum = hashlib.sha256(str(number).encode()).hexdigest()
@@ -125,23 +125,36 @@ def large(paths, n_cells):
                 [*sides, line["protocol"]], checksum, "classification", line["kinds"], line["code"]
             )
             cells.append(line)
-            for split in range(N_SPLITS):
-                result = bundle.results[cell.key][split].model_dump(exclude_unset=True)
+            drawn_from.append((bundle, cell.key))
+
+    def results():
+        now = 1_700_000_000_000
+        kept = {}
+        for (bundle, key), line in zip(drawn_from, cells, strict=True):
+            if (bundle.id, key) not in kept:
+                kept[bundle.id, key] = [
+                    bundle.results[key][split].model_dump(exclude_unset=True)
+                    for split in range(N_SPLITS)
+                ]
+            task = digest(divide_protocol(line["protocol"])[0])
+            for split, result in enumerate(kept[bundle.id, key]):
                 made = redrawn(result, draw, now)
                 made |= {"cell": line["key"], "split": split, "machine": 0}
                 made["details"]["split_hash"] = hashlib.sha256(
-                    f"{checksum}{digest(divide_protocol(line['protocol'])[0])}{split}".encode()
+                    f"{line['dataset']}{task}{split}".encode()
                 ).hexdigest()[:16]
                 now = made["ended_ms"]
-                results.append(made)
+                yield made
+
     keys = [line["key"] for line in cells]
     files[bundle_records.DATASETS] = "".join(json.dumps(d) + "\n" for d in datasets).encode()
     files[bundle_records.CELLS] = "".join(
         json.dumps(c, sort_keys=True, separators=(",", ":")) + "\n" for c in cells
     ).encode()
-    begun = time.process_time()
-    files[bundle_records.RESULTS] = pack(results, keys)
-    print(f"columns of {len(results):,} splits: {time.process_time() - begun:.1f} s of CPU")
+    files[bundle_records.RESULTS] = pack(results(), keys)
+    dependencies = (bundle.files[bundle_records.DEPENDENCIES] for bundle in bundles)
+    lines = (line for each in dependencies for line in each.splitlines(keepends=True))
+    files[bundle_records.DEPENDENCIES] = b"".join(dict.fromkeys(lines))
     manifest = json.loads(files.pop(bundle_records.MANIFEST))
     manifest["author"] = "Ada"
     manifest["files"] = {
@@ -152,15 +165,40 @@ def large(paths, n_cells):
 
 
 def timed(text, action):
-    """Print the CPU seconds of an action and return its value."""
-    wall, begun = time.perf_counter(), time.process_time()
+    """Print the CPU seconds of an action, also of its processes, and return its value."""
+    begun = os.times()
     value = action()
+    ended = os.times()
+    print(f"{text}: {sum(ended[:4]) - sum(begun[:4]):.1f} s of CPU", flush=True)
+    return value
+
+
+def run(*words):
+    """Run `kbench bundle` and print its CPU seconds, its peak memory and its last line."""
+    command = [Path(sys.executable).with_name("kbench"), "bundle", *map(str, words)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        said = process.stdout.read().decode().splitlines()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     print(
-        f"{text}: {time.process_time() - begun:.1f} s of CPU, {time.perf_counter() - wall:.1f} s; "
-        f"at most {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GB so far",
+        f"kbench bundle {words[0]}: {used.ru_utime + used.ru_stime:.1f} s of CPU, "
+        f"{used.ru_maxrss / 2**20:.2f} GB; exit code {process.returncode}: {said[-1]}",
         flush=True,
     )
-    return value
+
+
+def write(given, file):
+    """Draw a bundle, write it and read it, and print sizes and times."""
+    files = timed("drawn", lambda: large(given.bundles, given.n_cells))
+    zipped = timed("packed", lambda: zip_file.pack_zip(files))
+    print(f"{given.n_cells:,} cells: {len(zipped) / 1e6:.1f} MB")
+    for name, data in sorted(files.items()):
+        print(f"  {name}: {len(data) / 1e6:.1f} MB")
+    file.write_bytes(zipped)
+    timed(
+        "read and checked",
+        lambda: parse_bundle(zip_file.read_zip(zipped), Bounds(len(zipped))),
+    )
 
 
 def main():
@@ -171,32 +209,21 @@ def main():
     parser.add_argument("--site", action="store_true")
     parser.add_argument("--keep", type=Path, help="write the bundle to this file")
     given = parser.parse_args()
-    files = timed("drawn", lambda: large(given.bundles, given.n_cells))
-    zipped = timed("packed", lambda: zip_file.pack_zip(files))
-    print(f"{given.n_cells:,} cells: {len(zipped) / 1e6:.1f} MB")
-    for name, data in sorted(files.items()):
-        print(f"  {name}: {len(data) / 1e6:.1f} MB")
-    if given.keep:
-        given.keep.write_bytes(zipped)
-    bundle = timed(
-        "read and checked",
-        lambda: parse_bundle(zip_file.read_zip(zipped), Bounds(len(zipped))),
-    )
-    print(f"{bundle.n_results:,} splits")
-    if not given.site:
-        return
     with tempfile.TemporaryDirectory() as folder:
-        repo = Path(folder) / "board"
-        timed("published", lambda: repository.publish(bundle, repo))
-        names = repository.names(repo)
-        print(f"{sum((repo / name).stat().st_size for name in names) / 1e6:.1f} MB of rows files")
-        timed(
-            "20 files read",
-            lambda: [bundle_of_rows((repo / name).read_bytes()) for name in names[:20]],
-        )
-        site = timed("checked, and the site written", lambda: write_site(repo, Path(folder) / "p"))
-        print(f"{site.n_rows:,} rows, {site.n_pages} pages, {len(site.problems)} problems")
-        print(*site.problems[:3], sep="\n")
+        file, repo = given.keep or Path(folder) / "b.zip", Path(folder) / "board"
+        # a command begins with the memory of its parent, which must be small
+        draw = multiprocessing.get_context("spawn").Process(target=write, args=(given, file))
+        draw.start()
+        draw.join()
+        if draw.exitcode or not given.site:
+            return
+        run("publish", file, "--repository", repo)
+        sizes = [(repo / name).stat().st_size for name in repository.names(repo)]
+        print(f"{len(sizes):,} rows files: {sum(sizes) / 1e6:.1f} MB")
+        # the data are made up, so that no split can be recomputed
+        run("verify", file, "--sample", 1, "--offline")
+        run("site", repo)
+        run("site", repo, "-o", Path(folder) / "pages")
 
 
 if __name__ == "__main__":
