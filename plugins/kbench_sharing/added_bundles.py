@@ -34,7 +34,7 @@ from kbench.records import (
 )
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.bundle_records import Bundle, SharedResult
-from kbench_sharing.dependencies import count_not_reused, find_changes
+from kbench_sharing.dependencies import UNKNOWN, count_not_reused, find_changes
 from kbench_sharing.fetching import is_url
 from kbench_sharing.reading import ROWS, read_bundle
 from kbench_sharing.recomputed import Records, list_checks, list_records
@@ -103,7 +103,7 @@ def bundles_of_suite(name: str, notice: Callable[[str], None]) -> Iterator[Bundl
 
 def _files(suite: str = "*") -> list[Path]:
     """Return the files of imported bundles by id; each suite has a folder."""
-    paths = (path for path in folder().glob(f"{suite}/*") if path.suffix in (".zip", ROWS))
+    paths = [*folder().glob(f"{suite}/*.zip"), *folder().glob(f"{suite}/*{ROWS}")]
     return sorted(paths, key=lambda path: path.name)
 
 
@@ -286,11 +286,12 @@ def reusable(
     """
     by_cell: dict[str, Mapping[int, Result]] = {}
     for bundle in bundles:
+        changes = find_changes(bundle, present, is_reused=True)
         for key, results in bundle.results.items():
             ok = {
                 split: _list_known(bundle, each)
                 for split, each in results.items()
-                if each.status == "ok" and not find_changes(bundle, each, present, is_reused=True)
+                if each.status == "ok" and not changes.get(each.manifest, UNKNOWN)
             }
             if ok:
                 by_cell.setdefault(key, ok)
@@ -327,10 +328,7 @@ def other_versions(bundle: Bundle) -> str:
         bundle.manifest.versions,
     )
     pairs = {name: (theirs.get(name, "none"), mine.get(name, "none")) for name in _PINNED}
-    pairs["Python"] = (_minor(theirs.get("python", "")), _minor(mine.get("python", "")))
+    there, here = (".".join(v.get("python", "").split(".")[:2]) for v in (theirs, mine))
+    pairs["Python"] = there, here
     differing = [f"{name} {a} (here {b})" for name, (a, b) in pairs.items() if a != b]
     return f"it was computed with other versions: {', '.join(differing)}" if differing else ""
-
-
-def _minor(version: str) -> str:
-    return ".".join(version.split(".")[:2])

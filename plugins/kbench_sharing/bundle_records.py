@@ -33,7 +33,7 @@ from kbench_sharing.untrusted_text import (
     check_versions,
 )
 
-FORMAT = 5
+FORMAT = 6
 """Version of the format, the only one that is read. Adding a field to a record below needs a new
 version."""
 

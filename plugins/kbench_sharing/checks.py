@@ -81,13 +81,12 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
             # a value that its record changes was not hashed; an earlier version may lack protocol
             # fields
             protocol = to_json(cell.protocol)
-            same = {name: protocol[name] for name in each.protocol} == each.protocol
-            same = same and sides == [to_json(cell.feature_map), to_json(cell.learner)]
-            method = [*sides, each.protocol]
+            read = [to_json(cell.feature_map), to_json(cell.learner)]
+            method, read = [*sides, each.protocol], [*read, {n: protocol[n] for n in each.protocol}]
             key = make_key_from_json(method, dataset.checksum, dataset.task, each.kinds, each.code)
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             raise BundleError(f"{name} has parameters that are invalid in a suite") from None
-        if not same or key != each.key:
+        if method != read or key != each.key:
             raise BundleError(
                 f"{name} has a key that does not match its data, parameters, protocol and code"
             )

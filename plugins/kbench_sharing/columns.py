@@ -1,23 +1,38 @@
 """Results in columnar form: a line is a block of results, with a list of values for each field.
 
 xz compresses columns twice as well as rows. Fields of metrics, details, limits and candidates of a
-search are separate columns. A missing field is null.
+search are separate columns. A missing field is null. A column with few different numbers lists them
+once, and has a sign for each number: ``{"values": [0.5, 1.0], "signs": "[[##$][$]]"}`` is
+``[[0.5, 0.5, 1.0], [1.0]]``.
 """
 
 import itertools
+import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from kbench.errors import BundleError
 from kbench.records.canonical import Json, JsonObject, dumps, encodable
+from kbench_sharing.untrusted_text import MAX_COLUMN, parse_json
 
-BLOCK = 5_000
+BLOCK = 10_000
 """Number of results of a block; xz compresses long columns better."""
 
 # 100,000 cells of five splits
 MAX_RESULTS = 500_000
 _OF_A_RESULT = 50
 """Minimum number of lists and objects counted per result."""
+
+_CODES = (*range(35, 44), *range(45, 91), *range(94, 123), *range(124, 127), *range(0x100, 0x800))
+_SIGNS = "".join(map(chr, _CODES))
+"""Signs of values: no quote, comma, backslash or bracket; those of one byte come first."""
+
+_MIN_SIGNED = 100
+"""Minimum number of results whose columns have signs: rows files stay readable."""
+
+_LEAF = re.compile(r"[^\[\],]+")
+_NUMBER = re.compile(r"[-+.0-9a-z]{1,32}")
 
 _NESTED = ("metrics", "details", "limits")
 _SEARCH = "details/search"
@@ -39,7 +54,7 @@ def pack(results: Iterable[JsonObject], keys: Sequence[str]) -> bytes:
     return b"".join(dump_line(_columns(block)) for block in blocks)
 
 
-def _columns(block: Sequence[JsonObject]) -> dict[str, list[Json]]:
+def _columns(block: Sequence[JsonObject]) -> JsonObject:
     columns: defaultdict[str, list[Json]] = defaultdict(lambda: [None] * len(block))
     for number, result in enumerate(block):
         for name, value in result.items():
@@ -53,7 +68,32 @@ def _columns(block: Sequence[JsonObject]) -> dict[str, list[Json]]:
                         columns[f"{_SEARCH}/{key}"][number] = [c[key] for c in each]
                 else:
                     columns[f"{name}/{inner}"][number] = each
-    return columns
+    if len(block) < _MIN_SIGNED:
+        return columns
+    return {name: _sign(column) for name, column in columns.items()}
+
+
+def _sign(column: list[Json]) -> Json:
+    """Return a column of numbers with signs, or the same if signs save little."""
+    text = dumps(column)
+    leaves = _LEAF.findall(text)
+    texts = sorted(set(leaves))
+    if len(texts) > min(len(_SIGNS), len(leaves) / 2) or '"' in text or "{" in text:
+        return column
+    sign = dict(zip(texts, _SIGNS, strict=False))
+    signs = _LEAF.sub(lambda leaf: sign[leaf[0]], text).replace(",", "")
+    return {"values": json.loads(f"[{','.join(texts)}]"), "signs": signs}
+
+
+def _read_signs(column: JsonObject, place: str) -> Json:
+    """Return the numbers of a column with signs; None if it has other values."""
+    values, signs = column.get("values"), column.get("signs")
+    texts = list(map(dumps, values)) if isinstance(values, list) else [""]
+    if not isinstance(signs, str) or not all(map(_NUMBER.fullmatch, texts)):
+        return None
+    ends = {ord(sign): f"{text}," for sign, text in zip(_SIGNS, texts, strict=False)}
+    text = signs.translate({**ends, ord("]"): "],"}).replace(",]", "]").rstrip(",")
+    return parse_json(text.encode(), place, MAX_COLUMN)
 
 
 def unpack(
@@ -66,9 +106,22 @@ def unpack(
     """
     n_results = 0
     for place, block in lines:
-        columns = block if isinstance(block, dict) else {}
+        columns = dict(block) if isinstance(block, dict) else {}
+        signed = {name: each for name, each in columns.items() if isinstance(each, dict)}
+        # a sign becomes a number, which takes half the memory of an empty list
+        most -= sum(len(str(each.get("signs"))) for each in signed.values()) // 2
+        columns |= {name: _read_signs(each, place) for name, each in signed.items() if most >= 0}
         sizes = {len(each) if isinstance(each, list) else 0 for each in columns.values()}
         n = sizes.pop() if len(sizes) == 1 else 0
+        searched = (columns[name] for name in columns if name.startswith(_SEARCH))
+        lists = (each for column in searched if isinstance(column, list) for each in column)
+        candidates = (each for each in lists if isinstance(each, list))
+        most -= n * _OF_A_RESULT + sum(map(len, candidates))
+        if most < 0:
+            raise BundleError(
+                f"{place} has more results or candidates of searches than are allowed for the "
+                "size of the file: split it by datasets or methods"
+            )
         if not 0 < n <= BLOCK:
             raise BundleError(
                 f"{place} is not a block of up to {BLOCK:,} results, with a value of each of them "
@@ -80,14 +133,6 @@ def unpack(
                 f"it has more than the {MAX_RESULTS:,} results that can be read at once: split "
                 "it by datasets or methods"
             )
-        searched = (columns[name] for name in columns if name.startswith(_SEARCH))
-        candidates = (each for column in searched for each in column if isinstance(each, list))
-        most -= n * _OF_A_RESULT + sum(map(len, candidates))
-        if most < 0:
-            raise BundleError(
-                f"{place} has more results or candidates of searches than are allowed for the "
-                "size of the file: split it by datasets or methods"
-            )
         yield from ((place, result) for result in _results(columns, n, keys, place))
 
 
@@ -97,19 +142,16 @@ def _results(
     """Yield the `n` results of a block."""
     results: list[JsonObject] = [{name: {} for name in _NESTED} for _ in range(n)]
     nested = {name: [result[name] for result in results] for name in _NESTED}
-    searches: list[JsonObject] = [{} for _ in range(n)]
+    nested |= {"": results, _SEARCH: [{} for _ in range(n)]}
     for name, column in columns.items():
-        outer, _, inner = name.partition("/")
-        parts, field = results, name
-        if name.startswith(f"{_SEARCH}/"):
-            parts, field = searches, name.removeprefix(f"{_SEARCH}/")
-        elif outer in _NESTED:
-            parts, field = nested[outer], inner
-        is_optional = outer in _NESTED and outer != "limits"
-        for part, value in zip(parts, column, strict=True):
+        outer, _, field = name.rpartition("/")
+        if outer not in nested:
+            outer, field = "", name
+        is_optional = outer not in ("", "limits")
+        for part, value in zip(nested[outer], column, strict=True):
             if value is not None or not is_optional:
                 part[field] = value
-    for result, search in zip(results, searches, strict=True):
+    for result, search in zip(results, nested[_SEARCH], strict=True):
         cell = result.get("cell")
         if type(cell) is not int or not 0 <= cell < len(keys):
             raise BundleError(f"{place} has a result of a cell that the bundle lacks")

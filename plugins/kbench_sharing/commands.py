@@ -187,10 +187,9 @@ def verify(
         echo(f"the same versions: {same_environment(bundle)}")
     drawn = nonce or secrets.token_hex(8)
     chosen = draw_sample(units, bundle.id, drawn, sample)
-    again = "" if nonce else "; --nonce repeats this sample"
     echo(
         f"recomputing {len(chosen)} of {plural(len(units), 'split')} that can be recomputed, "
-        f"sampled with the nonce {drawn}{again}"
+        f"sampled with the nonce {drawn}{'' if nonce else '; --nonce repeats this sample'}"
     )
     verdicts: Counter[Finding] = Counter()
     records = []
@@ -203,20 +202,21 @@ def verify(
             result = bundle.results[key][split]
             records.append(recomputed.make_record(result, check.verdict, author, versions()))
             recomputed.keep(records[-1])
-    of_predictions = _print_prediction_checks(verifying, bundle, units)
+    of_predictions = _print_prediction_checks(verifying, names, units)
     if folder is not None:
         n_new = publish_records(bundle, records, folder)
         echo(f"{folder}: {plural(n_new, 'new file')} of recomputed splits")
     _conclude(verdicts, of_predictions)
 
 
-def _print_prediction_checks(verifying: Verifying, bundle: Bundle, units: Sequence[Unit]) -> bool:
+def _print_prediction_checks(
+    verifying: Verifying, names: dict[str, str], units: Sequence[Unit]
+) -> bool:
     """Compare metrics with those of the predictions; return whether one differs."""
-    having = [unit for unit in units if unit in bundle.predictions]
+    having = [unit for unit in units if unit in verifying.bundle.predictions]
     if not having:
         return False
     verdicts: Counter[Finding] = Counter()
-    names = {cell.key: cell.name for cell in bundle.cells}
     for (key, split), check in verifying.predictions(having):
         verdicts[check.verdict] += 1
         if check.verdict != "equal":
@@ -288,11 +288,9 @@ def add(
     bundle = read_url(file) if is_url(file) else read_bundle(Path(file).expanduser())
     describe(bundle)
     _, is_new = keep(bundle)
-    short = bundle.id[:SHORT]
+    short, suite = bundle.id[:SHORT], shlex.quote(bundle.manifest.suite)
     echo(f"{'imported' if is_new else 'already imported'} as {short}")
-    suite = shlex.quote(bundle.manifest.suite)
-    echo(f"kbench results {suite}")
-    echo(f"kbench suite {suite} --reuse-bundle {short}")
+    echo(f"kbench results {suite}\nkbench suite {suite} --reuse-bundle {short}")
 
 
 def publish(

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -10,7 +10,7 @@ from kbench.errors import BundleError
 from kbench.features import Manifest, Present
 from kbench.messages import plural, printable
 from kbench.records import INSTALLED, NAMESPACE
-from kbench_sharing.bundle_records import Bundle, SharedDependencies, SharedResult
+from kbench_sharing.bundle_records import Bundle, SharedDependencies
 from kbench_sharing.untrusted_text import check_label
 
 UNKNOWN = "its dependencies were not recorded"
@@ -63,18 +63,14 @@ def read_dependencies(lines: Iterable[SharedDependencies], named: Set[str]) -> d
             raise BundleError("it has the same dependencies twice")
         _check(manifest)
         manifests[line.digest] = manifest
-    if len({name for each in manifests.values() for name in _names(each)}) > MAX_NAMES:
+    parts = (part for each in manifests.values() for part in each.to_json().items())
+    if len({(part, name) for part, values in parts for name in values}) > MAX_NAMES:
         raise BundleError(f"its dependencies have more than {MAX_NAMES:,} names")
     if named - manifests.keys():
         raise BundleError("it lacks the dependencies of a result")
     if manifests.keys() - named:
         raise BundleError("it has dependencies without a result")
     return manifests
-
-
-def _names(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    for part, values in manifest.to_json().items():
-        yield from ((part, name) for name in values)
 
 
 def _check(manifest: Manifest) -> None:
@@ -120,29 +116,24 @@ def _quote(value: str) -> str:
 # -- differences to this machine
 
 
-def find_changes(
-    bundle: Bundle, result: SharedResult, present: Present, is_reused: bool = False
-) -> str:
-    """Return the dependencies of a result that differ here; empty if there are none.
+def find_changes(bundle: Bundle, present: Present, is_reused: bool = False) -> dict[str, str]:
+    """Return the differences to this machine by digest of dependencies; empty if there are none.
 
     Only dependencies named in the bundle are looked up. Those that its author did not share cannot
-    be compared, so a result that `is_reused` must have none of them.
+    be compared, so results that are reused (`is_reused`) must have none of them.
     """
-    manifest = bundle.dependencies.get(result.manifest)
-    if manifest is None:
-        return UNKNOWN
-    return _format_changes(manifest, present) or (_list_not_shared(manifest) if is_reused else "")
+    return {
+        name: _format_changes(each, present) or (_list_not_shared(each) if is_reused else "")
+        for name, each in bundle.dependencies.items()
+    }
 
 
 def count_not_reused(bundle: Bundle, present: Present) -> Counter[str]:
     """Count the splits of a bundle that are not valid here, by reason."""
-    reasons = (
-        find_changes(bundle, result, present, is_reused=True)
-        for of_cell in bundle.results.values()
-        for result in of_cell.values()
-        if result.status == "ok"
-    )
-    return Counter(filter(None, reasons))
+    changes = find_changes(bundle, present, is_reused=True)
+    results = (result for of_cell in bundle.results.values() for result in of_cell.values())
+    names = (result.manifest for result in results if result.status == "ok")
+    return Counter(filter(None, (changes.get(name, UNKNOWN) for name in names)))
 
 
 def _format_changes(manifest: Manifest, present: Present) -> str:

@@ -43,11 +43,10 @@ def read_bundle(path: Path) -> Bundle:
     try:
         if path.is_dir():
             return parse_bundle(zip_file.read_folder(path))
-        try:
-            data = read_file(path, zip_file.MAX_ZIPPED)
-        except OSError as error:
-            raise BundleError(f"it cannot be read: {error.strerror or error}") from error
-        return _read_file(data)
+        return _read_file(read_file(path, zip_file.MAX_ZIPPED))
+    except OSError as error:
+        why = f"it cannot be read: {error.strerror or error}"
+        raise BundleError(f"{path} is invalid: {why}") from error
     except BundleError as error:
         raise BundleError(f"{path} is invalid: {error}") from None
 

@@ -104,8 +104,7 @@ def list_checks(
     """Return the checks of the results of a cell, by number of the split; the oldest first."""
     checks = []
     for split, result in results.items():
-        same = records.get((result.cell, split), ())
-        if same:
+        if same := records.get((result.cell, split), ()):
             name = hash_result(result)
             checks += [record.check() for record in same if record.result == name]
     return sorted(checks, key=lambda check: (check.at_ms, check.split, check.by))
@@ -145,10 +144,9 @@ def read_records(repository: Path, name: str, bundle: bundle_records.Bundle) -> 
     """Read and check a file of records of the results of a rows file."""
     if PurePosixPath(name).suffix != ROWS:
         raise BundleError(f"it does not belong in {CHECKS}")
-    records = []
-    for number, line in enumerate(read_named(repository, name, MAX_CHECKS).splitlines(), 1):
-        place = f"line {number}"
-        records.append(Record.read(parse_json(line, place), place))
+    lines = enumerate(read_named(repository, name, MAX_CHECKS).splitlines(), 1)
+    places = [(f"line {number}", line) for number, line in lines]
+    records = [Record.read(parse_json(line, place), place) for place, line in places]
     splits = {(record.cell, record.split) for record in records}
     if len(splits) < len(records) or not records:
         raise BundleError(f"it has {plural(len(records), 'line')} of {len(splits)} splits")

@@ -112,9 +112,10 @@ def boards(files: Iterable[tuple[str, Bundle, Records]]) -> list[Board]:
         (cell,) = bundle.cells
         (other,) = read_rows(bundle, metric, records)
         comparable = f"{other.row.checksum}/{cell.task_digest}"
-        planned = planned_splits(suite, cell.protocol_record)
         board = by_key.setdefault((suite, metric.name, metric.better), Board(suite, metric))
-        board.rows.append(Published(place, other, comparable, planned))
+        board.rows.append(
+            Published(place, other, comparable, planned_splits(suite, cell.protocol_record))
+        )
     for board in by_key.values():
         _complete(board)
     return [by_key[key] for key in sorted(by_key)]

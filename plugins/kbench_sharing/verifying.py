@@ -22,7 +22,7 @@ from kbench.records.canonical import Json, to_json
 from kbench_sharing.added_bundles import OF_A_MACHINE, other_versions
 from kbench_sharing.bundle_records import Bundle, SharedCell, SharedResult
 from kbench_sharing.checks import CLOSE, round_all
-from kbench_sharing.dependencies import find_changes
+from kbench_sharing.dependencies import UNKNOWN, find_changes
 from kbench_sharing.predictions import differing
 
 Unit = tuple[str, int]
@@ -104,9 +104,11 @@ def agreement(
             noise = noise or difference
         else:
             return Agreement("different", difference)
-    for mine, their in zip(
-        _values(details.get("search", ())), _values(theirs.details.search), strict=False
-    ):
+    scores = (
+        [float(v) for each in search for v in each.get("values", ()) if isinstance(v, int | float)]
+        for search in (details.get("search", ()), theirs.details.search)
+    )
+    for mine, their in zip(*scores, strict=False):
         if mine != their and not (other_cpu or math.isclose(mine, their, rel_tol=CLOSE)):
             difference = f"a validation score {number(their)}, here {number(mine)}"
             return Agreement("different", difference)
@@ -118,12 +120,6 @@ def _tolerance(name: str, n_test: float) -> float:
     name = name.removeprefix(DEFAULT)
     rows = _ONE_ROW if name in _OF_LABELS else _ONE_ROW_OF_CLASS if name in _OF_CLASSES else 0.0
     return rows / n_test if n_test else 0.0
-
-
-def _values(search: Json) -> Iterator[float]:
-    """Yield the inner scores of all candidates."""
-    for candidate in search:
-        yield from (float(v) for v in candidate.get("values", ()) if isinstance(v, int | float))
 
 
 @dataclass
@@ -155,13 +151,13 @@ class Verifying:
         """
         units: list[Unit] = []
         reasons: Counter[str] = Counter()
-        present = self._planner.present
+        changes = find_changes(self.bundle, self._planner.present)
         for key, results in self.bundle.results.items():
             of_cell = self._reason(self._cells[key])
             for split, result in results.items():
                 if result.status != "ok":
                     continue
-                if reason := of_cell or find_changes(self.bundle, result, present):
+                if reason := of_cell or changes.get(result.manifest, UNKNOWN):
                     reasons[reason] += 1
                 else:
                     units.append((key, split))

@@ -9,23 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from kbench import features
 from kbench._version import __version__
 from kbench.errors import BundleError
-from kbench.features import (
-    FILE_PARAMETERS,
-    Journal,
-    Manifest,
-    PlannedCell,
-    Planner,
-    Plugin,
-    Registry,
-    SuitePlan,
-    deciding_kinds,
-    find_source,
-    machine,
-    open_fetching,
-    read_source,
-)
+from kbench.features import machine, read_source
 from kbench.messages import option
 from kbench.records import Ref, Result, Suite
 from kbench.records.canonical import Json, JsonObject, digest, to_json, to_json_with_label
@@ -46,18 +33,18 @@ class Saved:
     """
 
     suite: Suite
-    cells: list[PlannedCell]
-    planner: Planner
+    cells: list[features.PlannedCell]
+    planner: features.Planner
     n_without: int
-    manifests: Mapping[str, Manifest]
+    manifests: Mapping[str, features.Manifest]
 
     @property
-    def used(self) -> list[Manifest]:
+    def used(self) -> list[features.Manifest]:
         """What the results were made from, each once."""
         results = (result for cell in self.cells for result in cell.in_order)
         return list({result.manifest: self.read_manifest(result) for result in results}.values())
 
-    def read_manifest(self, result: Result) -> Manifest:
+    def read_manifest(self, result: Result) -> features.Manifest:
         """Return what a result was made from; BundleError if that is unknown."""
         manifest = self.manifests.get(result.manifest)
         if manifest is None:
@@ -65,13 +52,13 @@ class Saved:
         return manifest
 
 
-def recall_results(suite: Suite, registry: Registry) -> Saved:
+def recall_results(suite: Suite, registry: features.Registry) -> Saved:
     """Return the cells of a suite whose results hold: all they were made from is as it was.
 
     BundleError is raised if no result holds.
     """
-    plan = SuitePlan(suite, registry, machine.machine_id())
-    with open_fetching(registry) as fetching:
+    plan = features.SuitePlan(suite, registry, machine.machine_id())
+    with features.open_fetching(registry) as fetching:
         plan.expand({ref.label: fetching.expand(ref) for ref in suite.datasets})
     plan.settle_metric()
     planned, _ = plan.cells()
@@ -91,12 +78,12 @@ _TIMES = ("seconds", "machine_speed_s", "cpu_s")
 def build_files(
     saved: Saved,
     suite_text: str,
-    registry: Registry,
+    registry: features.Registry,
     *,
     author: str = "",
     with_errors: bool = False,
     with_sources: bool = False,
-    predictions: Journal | None = None,
+    predictions: features.Journal | None = None,
     data: Path | None = None,
 ) -> dict[str, bytes]:
     """Return the files of a bundle by name.
@@ -137,13 +124,12 @@ def build_files(
     }
     if predictions is not None:
         files[bundle_records.PREDICTIONS] = _lines(dump_predictions(cells, predictions))
-    metric = saved.suite.compared
     manifest = {
         "format": bundle_records.FORMAT,
         "suite": saved.suite.name,
         "author": author,
-        "metric": metric.name,
-        "better": metric.better,
+        "metric": saved.suite.compared.name,
+        "better": saved.suite.compared.better,
         "versions": versions(),
         "machines": [_machine(*each) for each in machines],
         "files": {
@@ -162,7 +148,7 @@ def versions() -> dict[str, str]:
     return {**machine.versions(), "kbench-core": __version__}
 
 
-def _order(cell: PlannedCell) -> tuple[str, ...]:
+def _order(cell: features.PlannedCell) -> tuple[str, ...]:
     labels = (cell.cell.dataset, cell.cell.feature_map, cell.cell.learner)
     return (*(ref.label for ref in labels), cell.key)
 
@@ -175,7 +161,7 @@ def _machine(name: str, cpu: str) -> JsonObject:
 def _portable(ref: Ref, data: Path | None) -> Ref:
     """Return a dataset whose files are named relative to the folder of the data."""
     params = dict(ref.params)
-    for key in FILE_PARAMETERS:
+    for key in features.FILE_PARAMETERS:
         name = params.get(key)
         if not isinstance(name, str) or not Path(name).expanduser().is_absolute():
             continue
@@ -196,12 +182,12 @@ def _portable(ref: Ref, data: Path | None) -> Ref:
     return Ref(ref.name, params, label)
 
 
-def _dataset(ref: Ref, planned: PlannedCell) -> JsonObject:
+def _dataset(ref: Ref, planned: features.PlannedCell) -> JsonObject:
     facts = planned.dataset
     assert facts is not None
     names = bundle_records.SharedDataset.model_fields.keys() - {"ref", "source"}
     # files of the user are named by their paths
-    source = "" if any(key in ref.params for key in FILE_PARAMETERS) else facts.source
+    source = "" if any(key in ref.params for key in features.FILE_PARAMETERS) else facts.source
     return {
         **{name: getattr(facts, name) for name in names},
         "ref": to_json_with_label(ref),
@@ -209,7 +195,7 @@ def _dataset(ref: Ref, planned: PlannedCell) -> JsonObject:
     }
 
 
-def _cell(planned: PlannedCell, refs: Mapping[str, Ref], saved: Saved) -> JsonObject:
+def _cell(planned: features.PlannedCell, refs: Mapping[str, Ref], saved: Saved) -> JsonObject:
     cell, facts = planned.cell, planned.dataset
     assert facts is not None
     return {
@@ -218,7 +204,7 @@ def _cell(planned: PlannedCell, refs: Mapping[str, Ref], saved: Saved) -> JsonOb
         "feature_map": to_json_with_label(cell.feature_map),
         "learner": to_json_with_label(cell.learner),
         "protocol": to_json(cell.protocol),
-        "kinds": list(deciding_kinds(cell.protocol, facts)),
+        "kinds": list(features.deciding_kinds(cell.protocol, facts)),
         "code": saved.planner.method_code(cell, facts.task),
         "n_splits": planned.n_splits,
         "family": planned.family,
@@ -228,15 +214,14 @@ def _cell(planned: PlannedCell, refs: Mapping[str, Ref], saved: Saved) -> JsonOb
 
 def _result(result: Result, saved: Saved, number: int, with_errors: bool) -> JsonObject:
     line = result.to_json()
-    details = {**asdict(result.details)} if result.is_ok else {}
+    details = asdict(result.details) if result.is_ok else {}
     if details:
         details["work_s"] = round_time(details["work_s"])
         details["search_seconds"] = [round_time(value) for value in details["search_seconds"]]
         details["search"] = [_round_candidate(candidate) for candidate in details["search"]]
-    names = bundle_records.SharedResult.model_fields.keys()
     limits = {n: v if math.isfinite(v) else None for n, v in line["limits"].items()}
     return {
-        **{name: line[name] for name in names if name in line},
+        **{name: line[name] for name in bundle_records.SharedResult.model_fields if name in line},
         **{name: round_time(line[name]) for name in _TIMES},
         **dict.fromkeys(("error", "printed"), ""),
         **({"error": result.error, "printed": result.printed} if with_errors else {}),
@@ -275,13 +260,13 @@ def _lock(saved: Saved, plugins: Sequence[Json]) -> bytes:
     return "\n".join([f"# Python {python}", *lines, ""]).encode()
 
 
-def third_party(saved: Saved, registry: Registry) -> list[Plugin]:
+def third_party(saved: Saved, registry: features.Registry) -> list[features.Plugin]:
     """Return the third-party plugins whose code computed results, by name."""
     names = {name for cell in saved.cells for name in saved.planner.list_plugins(cell.cell)}
     return sorted((p for p in registry.plugins if p.name in names), key=lambda p: p.name)
 
 
-def plugin_lines(plugins: Iterable[Plugin], saved: Saved) -> list[JsonObject]:
+def plugin_lines(plugins: Iterable[features.Plugin], saved: Saved) -> list[JsonObject]:
     """Return name, distribution, version and fingerprint of plugins.
 
     The fingerprint is a hash of the modules of a plugin's package that results were made from.
@@ -297,13 +282,13 @@ def plugin_lines(plugins: Iterable[Plugin], saved: Saved) -> list[JsonObject]:
     ]
 
 
-def plugin_sources(plugins: Sequence[Plugin], saved: Saved) -> dict[str, bytes]:
+def plugin_sources(plugins: Sequence[features.Plugin], saved: Saved) -> dict[str, bytes]:
     """Return the modules of plugins as files of a bundle; it is never installed by kbench."""
     files: dict[str, bytes] = {}
     paths: dict[str, Path | None] = {}
     for plugin in plugins:
         for module in _modules(plugin, saved):
-            path = find_source(module, paths)
+            path = features.find_source(module, paths)
             if path is None or path.suffix != ".py":
                 continue
             parts = module.split(".") + (["__init__"] if path.name == "__init__.py" else [])
@@ -311,7 +296,7 @@ def plugin_sources(plugins: Sequence[Plugin], saved: Saved) -> dict[str, bytes]:
     return files
 
 
-def _modules(plugin: Plugin, saved: Saved) -> dict[str, str | None]:
+def _modules(plugin: features.Plugin, saved: Saved) -> dict[str, str | None]:
     """Return the modules of a plugin's package that results were made from, with their hashes."""
     package = plugin.module.partition(".")[0]
     return {

@@ -73,8 +73,8 @@ MAX_NAME = 200
 
 _SOURCE = re.compile(r"sources/[A-Za-z0-9_.-]+(/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-]+\.py")
 _LINES, _XZ = ".jsonl", ".xz"
-_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0, "nice_len": 273}]
-"""For text: its bytes have no places in words of four, and records repeat long parts."""
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 4, "pb": 0, "nice_len": 273}]
+"""For text: the byte before tells most of the next one, and records repeat long parts."""
 
 _XZ_MEMORY = 100 << 20
 """Bytes that xz may use to unpack: its presets need 65 MiB at most."""
@@ -88,11 +88,11 @@ def write(path: Path, files: Mapping[str, bytes]) -> None:
     The same files become the same bytes, with one version of zlib. BundleError is raised
     if the folder exists and is not empty, or it cannot be written.
     """
-    if path.suffix.lower() != ".zip":
-        write_folder(path, files)
-        return
     try:
-        write_file(path, pack_zip(files))
+        if path.suffix.lower() == ".zip":
+            write_file(path, pack_zip(files))
+        else:
+            write_folder(path, files)
     except OSError as error:
         raise BundleError(f"{path} cannot be written: {error.strerror or error}") from error
 

@@ -55,7 +55,17 @@ def with_candidates(bundle, n):
     return {**bundle, "results.jsonl": dumped([{**block, **search}])}
 
 
+def with_signs(bundle, n):
+    (block,) = lines(bundle["results.jsonl"])
+    signed = {"values": [-1.2345678901234567e-300], "signs": f"[[{'#' * n}]]"}
+    return {**bundle, "results.jsonl": dumped([{**block, "details/search_seconds": signed}])}
+
+
 BOMBS = {
+    "signs": (
+        lambda b: with_signs(b, 8_000_000),
+        r"has more results or candidates of searches than",
+    ),
     "results": (lambda b: repeated(b, 10), r"has more results or candidates of searches than"),
     "candidates": (lambda b: with_candidates(b, 10_000), r"has more results or candidates of"),
     "datasets": (lambda b: with_datasets(b, 20_000), r"unpacks to more than the \d+ MiB allowed"),

@@ -127,6 +127,60 @@ def test_thousands_of_results_are_one_block():
     assert pack(some, KEYS).count(b"\n") == 1
 
 
+def many(n=400):
+    """Return results with all odd values, as many as have signs."""
+    made = [copy.deepcopy(each) for each in ODD.values()] * (n // len(ODD) + 1)
+    for number, each in enumerate(made):
+        each["split"], each["cell"] = number, KEYS[number % 2]
+    return made
+
+
+def test_numbers_that_repeat_are_listed_once_and_come_back_as_they_were():
+    some = many()
+    written = json.loads(pack(some, KEYS))
+    # a zero of the other sign is another number
+    assert written["metrics/mcc"]["values"] == [0.0, None]
+    assert str(written["metrics/mcc"]["values"][0]) == "-0.0"
+    assert set(written["metrics/mcc"]) == {"values", "signs"}
+    assert same(back(pack(some, KEYS)), some)
+
+
+def test_kinds_of_equal_numbers_are_kept_apart():
+    kinds = [1, 1.0, True, 0, -0.0, 0.0, False, None, 10**30, 1e-300]
+    some = [result(split=i, details={"map_details": None, "x": kinds[i % 10]}) for i in range(500)]
+    assert isinstance(json.loads(pack(some, KEYS))["details/x"], dict)
+    read = back(pack(some, KEYS))
+    assert [repr(each["details"].get("x")) for each in read] == [
+        repr(kinds[i % 10]) for i in range(500)
+    ]
+
+
+def test_lists_of_all_shapes_come_back():
+    shapes = [[], [[]], [[1.0, 2.0], []], [[1.0], [2.0, 2.0]], None, [1.0, [2.0]], [[None, 1.0]]]
+    some = [result(split=i, details={"x": shapes[i % len(shapes)]}) for i in range(700)]
+    assert isinstance(json.loads(pack(some, KEYS))["details/x"], dict)
+    read = back(pack(some, KEYS))
+    assert [each["details"].get("x") for each in read] == [each["details"]["x"] for each in some]
+
+
+@pytest.mark.parametrize("text", ['"', "\\", "[", "]", ",", "{", "}", "\n", "a", "1.5", "null"])
+def test_texts_have_no_signs_and_come_back(text):
+    some = [result(split=i, printed=text, details={"notes": [text]}) for i in range(200)]
+    assert same(back(pack(some, KEYS)), some)
+
+
+def test_more_numbers_than_there_are_signs_come_back():
+    some = [result(split=i, cpu_s=float(i // 3)) for i in range(9_000)]
+    assert same(back(pack(some, KEYS)), some)
+    assert isinstance(json.loads(pack(some, KEYS))["cpu_s"], list)
+
+
+def test_results_of_a_rows_file_have_no_signs():
+    some = [result(split=i) for i in range(99)]
+    assert isinstance(json.loads(pack(some, KEYS))["cpu_s"], list)
+    assert isinstance(json.loads(pack([*some, result(split=99)], KEYS))["cpu_s"], dict)
+
+
 def test_candidates_of_a_search_are_columns():
     written = json.loads(pack([ODD["a grid of shares"]], KEYS))
     assert written["details/search/values"] == [SHARES]
@@ -152,6 +206,16 @@ HOSTILE = {
     "a cell that is true": ({"cell": [True]}, "a cell that the bundle lacks"),
     "no cell": ({"split": [1]}, "a cell that the bundle lacks"),
     "candidates without scores": (search(C=[1.0], values=[]), "a search that cannot be read"),
+    "signs without numbers": ({"cell": {"signs": "[##]"}}, "is not a block"),
+    "signs that are no text": ({"cell": {"values": [0], "signs": [0]}}, "is not a block"),
+    "a text with a sign": ({"cell": {"values": ["0"], "signs": "[#]"}}, "is not a block"),
+    "a list with a sign": ({"cell": {"values": [[0]], "signs": "[#]"}}, "is not a block"),
+    "a long number with a sign": ({"cell": {"values": [10**40], "signs": "[#]"}}, "is not a block"),
+    "a sign without a number": ({"cell": {"values": [0], "signs": "[#$]"}}, "is not JSON"),
+    "signs that do not end": ({"cell": {"values": [0], "signs": "[#"}}, "is not JSON"),
+    "no signs at all": ({"cell": {"values": [0], "signs": ""}}, "is not JSON"),
+    "too few signs": ({"cell": {"values": [0], "signs": "[##]"}, "split": [1]}, "is not a block"),
+    "candidates that are no list": ({**CELL, "details/search/C": 1}, "is not a block"),
     "a text for candidates": (search(C="ab", values=["a", "b"]), "a search that cannot be read"),
 }
 
@@ -167,8 +231,13 @@ def test_hostile_columns_are_refused_with_their_own_sentence(kind):
 
 @pytest.mark.parametrize(
     "given",
-    [{"cell": [0] * 1000}, search(C=[0] * 1000), {**CELL, "details/search": [[0] * 1000]}],
-    ids=["results", "columns of candidates", "candidates"],
+    [
+        {"cell": [0] * 1000},
+        search(C=[0] * 1000),
+        {**CELL, "details/search": [[0] * 1000]},
+        {**CELL, "details/notes": {"values": [0], "signs": f"[[{'#' * 3000}]]"}},
+    ],
+    ids=["results", "columns of candidates", "candidates", "signs"],
 )
 def test_columns_cannot_grow_without_bound(given):
     """A few characters become a result or a candidate, of which each takes much more memory."""

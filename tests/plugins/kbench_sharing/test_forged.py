@@ -141,10 +141,10 @@ FORGED = {
         file("sources/x/y.py", b"", sign=False),
         "its files differ from those listed in manifest.json",
     ),
-    "a later format": (manifest(format=6), "it has the format 6, but this version"),
+    "a later format": (manifest(format=7), "it has the format 7, but this version"),
     "an earlier format": (
-        manifest(format=4),
-        "it has the format 4, .* ask the author for a new file",
+        manifest(format=5),
+        "it has the format 5, .* ask the author for a new file",
     ),
     "another format": (manifest(format="5"), "it has the format '5', but this version"),
     "an unknown field": (
