@@ -323,6 +323,12 @@ class Suite:
         return tuple(dict.fromkeys(itertools.chain(*every)))
 
     @property
+    def repeats_folds(self) -> bool:
+        """Whether there are more splits than folds, of a protocol that has folds."""
+        n_splits, of_folds = self.limits.n_splits or 0, ("stratified", "group_duplicates")
+        return any(n_splits > each.n_folds for each in self.protocols if each.cv in of_folds)
+
+    @property
     def datasets(self) -> tuple[Ref, ...]:
         """The datasets of all blocks, each label once."""
         return tuple({ref.label: ref for block in self.blocks for ref in block.datasets}.values())

@@ -97,8 +97,7 @@ def _usual(run: Run) -> planned.Strategy:
     # the longest first keeps all slots busy; one slot is never idle
     cells = run.cells if run.options.jobs == 1 else planned.longest_first(run.cells, run.registry)
     # of repeated folds, an interrupted run has the first splits of all cells
-    n_folds = max(protocol.n_folds for protocol in run.suite.protocols)
-    return planned.InOrder(cells, by_split=(run.suite.limits.n_splits or 0) > n_folds)
+    return planned.InOrder(cells, by_split=run.suite.repeats_folds)
 
 
 def _compute(run: Run, strategy: planned.Strategy, engine: Engine) -> ClusterError | None:

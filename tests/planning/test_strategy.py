@@ -4,7 +4,7 @@ import pytest
 
 from kbench.planning.planned import InOrder, longest_first
 from kbench.planning.planner import Planner
-from kbench.planning.suite_file import read
+from kbench.planning.suite_file import find, read
 from kbench.records import DatasetFacts, Problem, Result
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
@@ -78,3 +78,43 @@ def test_a_cell_that_was_stopped_has_no_further_steps():
         seen.append(index)
         cell.results[index] = Result("", "", index, "timed_out" if cell is cells[0] else "ok")
     assert seen == [0, 0, 0, 0, 1, 1, 1]
+
+
+FOLDS, GROUPS = "cv = 'stratified'", "cv = 'group_duplicates'"
+HOLDOUT, OFFICIAL = "cv = 'holdout'", "cv = 'official'"
+WACKER = ("wacker-2022", "wacker-2022-regression")
+
+
+@pytest.mark.parametrize(
+    ("limit", "protocols", "is_by_split"),
+    [
+        ("", [FOLDS], False),
+        ("n_splits = 5", [FOLDS], False),
+        ("n_splits = 6", [FOLDS], True),
+        ("n_splits = 6", [GROUPS], True),
+        ("n_splits = 10", [f"{FOLDS}, n_folds = 10"], False),
+        ("n_splits = 10", [HOLDOUT], False),
+        ("n_splits = 10", [OFFICIAL], False),
+        ("n_splits = 10", [HOLDOUT, "cv = 'ordered'"], False),
+        ("n_splits = 10", [HOLDOUT, FOLDS], True),
+        ("n_splits = 5", [HOLDOUT, FOLDS], False),
+        # the folds of one are repeated, those of the other are not
+        ("n_splits = 6", [f"{FOLDS}, n_folds = 10", f"{GROUPS}, n_folds = 3"], True),
+    ],
+)
+def test_more_splits_than_folds_are_computed_split_by_split(limit, protocols, is_by_split):
+    blocks = "".join(
+        f"[[block]]\ndatasets = ['{data}']\nfeature_maps = ['identity']\nlearners = ['knn']\n"
+        f"protocol = {{ {protocol} }}\n"
+        for data, protocol in zip(("iris", "digits"), protocols, strict=False)
+    )
+    suite = read(f"{blocks}[limits]\n{limit}\n", "s", build(list_plugins()))
+    assert suite.repeats_folds is is_by_split
+
+
+def test_suites_of_holdouts_are_computed_cell_by_cell():
+    registry = build(list_plugins())
+    for name in ("nbcs-medium", "nbcs-large", "balcan-uci", "balcan-synthetic", *WACKER):
+        assert not read(*find(name, registry), registry).repeats_folds, name
+    for name in ("study", "study-regression"):
+        assert read(*find(name, registry), registry).repeats_folds, name
