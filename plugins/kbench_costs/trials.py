@@ -18,10 +18,11 @@ from kbench.features import (
     Run,
     Visible,
     get_width,
+    holdout_sizes,
     set_width,
     strata,
 )
-from kbench.records import Cell, Cost, Protocol, Result
+from kbench.records import Cell, Cost, DatasetFacts, Protocol, Result
 from kbench.records.canonical import to_json
 from kbench_costs.prediction import estimate, extrapolate
 
@@ -42,12 +43,22 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> 
     facts = planned.dataset
     if facts is None or planned.problem is not None or planned.done or not planned.missing:
         return False
-    protocol, widths = planned.cell.protocol, [facts.n_features, get_width(planned.cell) or 0]
-    n_train, n_test = protocol.max_train_rows, facts.n_samples // protocol.n_folds
-    n = min(facts.n_samples, n_train + n_test) if n_train else facts.n_samples
+    n = _rows(facts, planned.cell.protocol)
+    widths = [facts.n_features, get_width(planned.cell) or 0]
     if registry.get("learner", planned.cell.learner.name).uses_kernel:
         widths.append(n)
     return n >= ROWS or 8 * n * max(widths) > limit_mib * 2**20 / 2
+
+
+def _rows(facts: DatasetFacts, protocol: Protocol) -> int:
+    """Return the training and test rows of a task; of official splits, all rows."""
+    n_train = n = facts.n_samples
+    if protocol.cv == "official":
+        return n
+    n_test = n // protocol.n_folds
+    if protocol.cv in ("holdout", "ordered"):
+        n_train, n_test = holdout_sizes(n, protocol)
+    return min(n, min(n_train, protocol.max_train_rows or n) + n_test)
 
 
 OUTER, FLOAT32 = "refit_maps_in_inner_folds = false", 'block_dtype = "float32"'

@@ -159,12 +159,18 @@ class Records:
         return self
 
 
-def planned(n, d=10, width=None, max_train_rows=None, **more):
+PLAIN = Protocol()
+
+
+def planned(n, d=10, width=None, protocol=PLAIN, **more):
     params = {} if width is None else {"n_components": width}
-    protocol = Protocol(max_train_rows=max_train_rows)
     cell = Cell(Ref("data"), Ref("rff", params), Ref("ridge"), protocol)
     facts = DatasetFacts("c" * 64, n_samples=n, n_features=d)
     return PlannedCell(cell, "key", facts, 5, **more)
+
+
+def holdout(cv="holdout", test_size=0.3, **sizes):
+    return Protocol(cv=cv, test_size=test_size, **sizes)
 
 
 @pytest.mark.parametrize(
@@ -177,9 +183,21 @@ def planned(n, d=10, width=None, max_train_rows=None, **more):
         (planned(5000, d=100_000), False, True),
         (planned(15_000), True, False),
         (planned(17_000), True, True),  # a Gram matrix of 2.2 GiB
-        (planned(90_000, max_train_rows=1000), False, False),  # and 18,000 test rows
-        (planned(95_000, max_train_rows=1000), False, True),
-        (planned(20_000, max_train_rows=30_000), False, True),
+        (
+            planned(90_000, protocol=Protocol(max_train_rows=1000)),
+            False,
+            False,
+        ),  # and 18,000 test rows
+        (planned(95_000, protocol=Protocol(max_train_rows=1000)), False, True),
+        (planned(20_000, protocol=Protocol(max_train_rows=30_000)), False, True),
+        (planned(30_000, protocol=holdout(max_train_rows=10_999)), False, False),  # and 9,000
+        (planned(30_000, protocol=holdout(max_train_rows=11_000)), False, True),
+        (planned(10**6, protocol=holdout(train_size=9000, test_size=9000)), False, False),
+        (planned(10**6, protocol=holdout(train_size=9000)), False, True),
+        (planned(60_000, protocol=holdout("ordered", 9000, max_train_rows=1)), False, False),
+        (planned(60_000, protocol=holdout("ordered", 9000)), False, True),
+        (planned(20_000, protocol=Protocol(cv="official", max_train_rows=100)), False, True),
+        (planned(19_999, protocol=Protocol(cv="official", max_train_rows=100)), False, False),
         (planned(10**6, results={0: Result("", "", 0, "ok")}), False, False),  # known
     ],
 )
