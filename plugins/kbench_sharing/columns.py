@@ -78,7 +78,8 @@ def _sign(column: list[Json]) -> Json:
     text = dumps(column)
     leaves = _LEAF.findall(text)
     texts = sorted(set(leaves))
-    if len(texts) > min(len(_SIGNS), len(leaves) / 2) or '"' in text or "{" in text:
+    few = len(texts) <= min(len(_SIGNS), len(leaves) / 2)
+    if not (few and all(map(_NUMBER.fullmatch, texts))):
         return column
     sign = dict(zip(texts, _SIGNS, strict=False))
     signs = _LEAF.sub(lambda leaf: sign[leaf[0]], text).replace(",", "")
@@ -89,7 +90,9 @@ def _read_signs(column: JsonObject, place: str) -> Json:
     """Return the numbers of a column with signs; None if it has other values."""
     values, signs = column.get("values"), column.get("signs")
     texts = list(map(dumps, values)) if isinstance(values, list) else [""]
-    if not isinstance(signs, str) or not all(map(_NUMBER.fullmatch, texts)):
+    if not isinstance(signs, str) or signs.strip(f"[]{_SIGNS[: len(texts)]}"):
+        return None
+    if not all(map(_NUMBER.fullmatch, texts)):
         return None
     ends = {ord(sign): f"{text}," for sign, text in zip(_SIGNS, texts, strict=False)}
     text = signs.translate({**ends, ord("]"): "],"}).replace(",]", "]").rstrip(",")
@@ -144,9 +147,10 @@ def _results(
     nested = {name: [result[name] for result in results] for name in _NESTED}
     nested |= {"": results, _SEARCH: [{} for _ in range(n)]}
     for name, column in columns.items():
-        outer, _, field = name.rpartition("/")
-        if outer not in nested:
-            outer, field = "", name
+        outer = next((each for each in (_SEARCH, *_NESTED) if name.startswith(f"{each}/")), "")
+        field = name.removeprefix(f"{outer}/") if outer else name
+        if name in _NESTED:
+            raise BundleError(f"{place} has {name} that are not columns")
         is_optional = outer not in ("", "limits")
         for part, value in zip(nested[outer], column, strict=True):
             if value is not None or not is_optional:

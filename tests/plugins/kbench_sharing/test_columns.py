@@ -169,6 +169,27 @@ def test_texts_have_no_signs_and_come_back(text):
     assert same(back(pack(some, KEYS)), some)
 
 
+def test_integers_of_many_digits_come_back():
+    made = [{"x": each} for each in (10**31, 10**32, -(10**40))]
+    some = [result(split=i, details=made[i % 3]) for i in range(300)]
+    assert same(back(pack(some, KEYS)), some)
+    assert isinstance(json.loads(pack(some, KEYS))["details/x"], list)
+
+
+def test_names_with_a_slash_come_back():
+    one = result(
+        metrics={"accuracy": 0.5, "a/b": 1.0, "details/x": 2.0, "search/C": 3.0},
+        details={"searching/x": 1, "search": [{"map/C": 1.0, "values": [0.5]}]},
+    )
+    assert same(back(pack([one], KEYS)), [one])
+
+
+def test_a_name_that_starts_with_a_slash_is_that_of_another_column():
+    (read,) = back(json.dumps({**CELL, "split": [3], "/split": [4], "/details": [{"x": 1}]}))
+    assert (read["split"], read["details"]) == (3, {})
+    assert read["/split"] == 4
+
+
 def test_more_numbers_than_there_are_signs_come_back():
     some = [result(split=i, cpu_s=float(i // 3)) for i in range(9_000)]
     assert same(back(pack(some, KEYS)), some)
@@ -211,7 +232,15 @@ HOSTILE = {
     "a text with a sign": ({"cell": {"values": ["0"], "signs": "[#]"}}, "is not a block"),
     "a list with a sign": ({"cell": {"values": [[0]], "signs": "[#]"}}, "is not a block"),
     "a long number with a sign": ({"cell": {"values": [10**40], "signs": "[#]"}}, "is not a block"),
-    "a sign without a number": ({"cell": {"values": [0], "signs": "[#$]"}}, "is not JSON"),
+    "a sign without a number": ({"cell": {"values": [0], "signs": "[#$]"}}, "is not a block"),
+    "JSON for signs": ({"cell": {"values": [0], "signs": '["a",1]'}}, "is not a block"),
+    "a number for signs": ({"cell": {"values": [0], "signs": "[1]"}}, "is not a block"),
+    "a comma between signs": ({"cell": {"values": [0], "signs": "[#,#]"}}, "is not a block"),
+    "details in a column": ({**CELL, "details": [{}]}, "has details that are not columns"),
+    "details of no kind": (
+        {**search(C=[1.0], values=[[0.5]]), "details": [1]},
+        "has details that are not columns",
+    ),
     "signs that do not end": ({"cell": {"values": [0], "signs": "[#"}}, "is not JSON"),
     "no signs at all": ({"cell": {"values": [0], "signs": ""}}, "is not JSON"),
     "too few signs": ({"cell": {"values": [0], "signs": "[##]"}, "split": [1]}, "is not a block"),
