@@ -286,8 +286,8 @@ def alike_classes(names: Sequence[str]) -> list[str]:
     >>> alike_classes(["No", "no", "yes"])
     ["classes 'No', 'no' differ in capital letters only: in the file, write one name for a class"]
     """
-    counts = Counter(name.casefold() for name in names)
-    alike = [name for name in names if counts[name.casefold()] > 1]
+    counts = Counter(name.lower() for name in names)
+    alike = [name for name in names if counts[name.lower()] > 1]
     advice = "differ in capital letters only: in the file, write one name for a class"
     return [f"classes {list_some(alike)} {advice}"] if alike else []
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from kbench.execution.plugins import load_registry
-from kbench_tables.recommend.user_data import prepare_data
+from kbench_tables.recommend.user_data import alike_classes, prepare_data
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
@@ -45,6 +45,12 @@ def test_classes_that_differ_in_capital_letters_are_named(table, warnings):
     table.loc[::7, "y"] = table.loc[::7, "y"].str.upper()
     (said,) = warnings(table)
     assert said.startswith("classes 'NO', 'YES', 'no', 'yes' differ in capital letters only")
+
+
+def test_classes_of_other_letters_are_no_classes_in_capital_letters():
+    assert alike_classes(["straße", "strasse"]) == []
+    (said,) = alike_classes(["Straße", "straße", "strasse"])
+    assert said.startswith("classes 'Straße', 'straße' differ in capital letters only")
 
 
 def test_a_target_in_another_unit(table, warnings):
