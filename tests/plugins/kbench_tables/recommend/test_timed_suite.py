@@ -137,9 +137,13 @@ def test_boosting_has_few_bins_where_there_are_many_columns(registry, task, monk
         rounds = rounds_for(FILE, facts, registry)
         label = "gradient-boosting" + " (16 bins)" * is_wide
         assert {("identity", label), ("identity", f"{label} (8 candidates)")} < {*rounds.first}
+        ridge = "ridge (ovr)" if task == "classification" else "ridge"
+        assert ("nystroem (narrow)", ridge) in rounds.first
         planned = cells(rounds.suite, registry)
         boosted = [c.learner for c in planned if c.learner.name == "gradient-boosting"]
         assert {ref.params.get("max_bins") for ref in boosted} == {16 if is_wide else None}
+        n_sizes = len({block.protocol.max_train_rows for block in rounds.suite.blocks})
+        assert len(boosted) == (2 if task == "classification" else 3) * n_sizes
         all_rows = [c.learner for c in rounds.on_all_rows if c.learner.name == "gradient-boosting"]
         assert label in [ref.label for ref in all_rows]
         maps = [c.feature_map.name for c in planned]
@@ -147,6 +151,7 @@ def test_boosting_has_few_bins_where_there_are_many_columns(registry, task, monk
         kernel = "kernel-svm" if task == "classification" else "kernel-ridge"
         is_log = f"{label} (log target)" in [ref.label for ref in boosted]
         assert is_log is (task == "regression")
+        assert learners.index("gradient-boosting") < learners.index(kernel)
         assert (maps.index("additive-chi2") > learners.index(kernel)) is is_wide
 
 
