@@ -12,6 +12,7 @@ import os
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from queue import SimpleQueue
 from typing import Any
@@ -179,6 +180,9 @@ DEADLINE_S = 40.0
 # CPU time that is a sign of life, as a share of the deadline: more than a loop that polls takes.
 WORKS = 0.0125
 
+# Deadlines after which a feature is left behind that shows no other sign of life than CPU time.
+MOST_DEADLINES = 10
+
 # Longest time for which a thread of a feature keeps the interpreter while others wait.
 SWITCH_S = 0.0005
 
@@ -202,12 +206,12 @@ class _Notified:
         self.n_dropped = 0
         self.answer: Any = None
         self._waiting: SimpleQueue[_Call | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._work, name=feature.name, daemon=True)
+        self.thread = threading.Thread(target=self._work, name=feature.name, daemon=True)
 
     def start(self) -> None:
         """Begin to make the calls."""
-        if not self._thread.ident:
-            self._thread.start()
+        if not self.thread.ident:
+            self.thread.start()
 
     def put(self, function: Callable[..., Any], context: dict[str, Any]) -> None:
         """Add a call, unless too many are waiting."""
@@ -223,26 +227,6 @@ class _Notified:
         self._waiting.put(last)
         self.start()
 
-    def wait(self, deadline_s: float) -> bool:
-        """Wait until all calls are made, as long as there are signs of life.
-
-        On a busy machine a thread of low priority computes slowly: CPU time is a sign, up to
-        as much as the deadline.
-        """
-        used = first = self._cpu_s()
-        while self._thread.is_alive() and time.monotonic() < self.last_sign + deadline_s:
-            self._thread.join(0.02)
-            if used + WORKS * deadline_s < (now := self._cpu_s()) < first + deadline_s:
-                used, self.last_sign = now, time.monotonic()
-        return not self._thread.is_alive()
-
-    def _cpu_s(self) -> float:
-        import psutil
-
-        threads = psutil.Process().threads()
-        mine = [t.user_time + t.system_time for t in threads if t.id == self._thread.native_id]
-        return float(sum(mine))
-
     def _work(self) -> None:
         _here.told = self
         with contextlib.nullcontext() if self._in_haste else lower_priority():
@@ -255,6 +239,33 @@ class _Notified:
                     self.answer = function(**context)
             except BaseException as error:  # SystemExit would end the thread without a word
                 self._verbs.fail(self.feature.name, f"{type(error).__name__}: {error}")
+
+
+def _wait(told: Collection[_Notified], deadline_s: float) -> None:
+    """Wait until all calls are made, for each feature as long as there are signs of life.
+
+    On a busy machine a thread of low priority computes slowly: CPU time is a sign, up to
+    as much as the deadline. A loop that polls takes some, too, so that it is a sign only at first.
+    """
+    now, first = time.monotonic(), measure_cpu_s()
+    last, used = now + (MOST_DEADLINES - 1) * deadline_s, first.copy()
+    while waiting := [
+        each for each in told if each.thread.is_alive() and now < each.last_sign + deadline_s
+    ]:
+        waiting[0].thread.join(0.02)
+        now, cpu_s = time.monotonic(), measure_cpu_s()
+        for each in waiting if now < last else ():
+            thread = each.thread.native_id
+            if used[thread] + WORKS * deadline_s < cpu_s[thread] < first[thread] + deadline_s:
+                used[thread], each.last_sign = cpu_s[thread], now
+
+
+def measure_cpu_s() -> defaultdict[int | None, float]:
+    """Return the CPU seconds of the threads of this process, by native identifier; 0 of others."""
+    import psutil
+
+    threads = psutil.Process().threads()
+    return defaultdict(float, {each.id: each.user_time + each.system_time for each in threads})
 
 
 class Notifications:
@@ -293,10 +304,11 @@ class Notifications:
         for name, told in self._told.items():
             told.end(last.get(name))
         limit = DEADLINE_S if deadline_s is None else deadline_s
+        _wait(self._told.values(), limit)
         answers = []
         for name in sorted(self._told, key=[each.name for each in self._verbs.features].index):
             told = self._told[name]
-            if not told.wait(limit):
+            if told.thread.is_alive():
                 self._verbs.fail(name, f"it hangs: no sign of life for {limit:g} s")
             elif told.n_dropped and name not in last:
                 self._verbs.fail(name, f"it is slow, and has missed {told.n_dropped} notifications")

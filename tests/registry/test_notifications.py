@@ -4,6 +4,7 @@ import os
 import sys
 import threading
 import time
+from collections import defaultdict
 from types import SimpleNamespace
 
 import pytest
@@ -144,31 +145,84 @@ def test_a_feature_that_failed_with_a_full_queue_delays_nothing(track, monkeypat
     assert len(notices) == 1
 
 
-BURSTS = """
-    for _ in range(4):
-        time.sleep(0.7)
-        end = time.thread_time() + 0.05
-        while time.thread_time() < end:
-            pass"""
-SPINS = """
-    end = time.thread_time() + 2.0
+class Clock:
+    """The clock and the CPU times of features: each poll takes a tenth of a second.
+
+    `shares` are the parts of a CPU that trackers take, and `ends` the seconds after which the
+    gates of some are opened; the clock stands until these have ended.
+    """
+
+    def __init__(self, shares, ends):
+        self.shares, self.ends, self.now = shares, ends, 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def measure_cpu_s(self):
+        threads = {each.name: each for each in threading.enumerate() if each.name in self.shares}
+        for name, seconds in self.ends.items():
+            if seconds <= self.now and name in threads:
+                sys.modules[name].gate.set()
+                threads[name].join(60)
+        self.now += 0.1
+        measured = {each.native_id: self.shares[name] * self.now for name, each in threads.items()}
+        return defaultdict(float, measured)
+
+
+@pytest.fixture
+def clock(track, monkeypatch):
+    """Finish a run by a clock; return how long it took, the features that ended, and notices."""
+
+    def make(deadline_s, shares, ends, after="gate.wait(60)"):
+        sent, notices = track(**{name: {"after": after} for name in shares})
+        made = Clock(shares, ends)
+        monkeypatch.setattr(notifications, "time", made)
+        monkeypatch.setattr(notifications, "measure_cpu_s", made.measure_cpu_s)
+        sent.finish(deadline_s, run=None, report="all")
+        ended = [name for name in shares if told(name)]
+        for name in shares:
+            sys.modules[name].gate.set()
+        return made.now, ended, notices
+
+    return make
+
+
+def hangs(name, seconds):
+    return f"the feature {name!r} is left out: it hangs: no sign of life for {seconds} s"
+
+
+def test_a_feature_that_a_busy_machine_slows_down_is_waited_for(clock):
+    seconds, ended, notices = clock(1.0, {"slow": 0.1}, {"slow": 7.0})
+    assert (ended, notices) == (["slow"], [])
+    assert seconds < 7.5
+
+
+def test_features_that_are_slow_together_are_waited_for_together(clock):
+    ends = {"one": 3.0, "two": 3.6, "three": 0.3}
+    assert clock(1.0, dict.fromkeys(ends, 0.2), ends)[1:] == (list(ends), [])
+
+
+def test_a_feature_that_computes_without_end_is_left_behind(clock):
+    shares = {"endless": 1.0, "slow": 0.1}
+    assert clock(1.0, shares, {"slow": 4.0})[1:] == (["slow"], [hangs("endless", 1)])
+    assert clock(1.0, {"endless": 1.0}, {})[0] == pytest.approx(2.0, abs=0.25)
+
+
+@pytest.mark.parametrize(("share", "deadlines"), [(0.0, 1), (0.01, 1), (0.02, 10), (0.05, 10)])
+def test_a_loop_that_polls_is_left_behind(clock, share, deadlines):
+    seconds, ended, notices = clock(1.0, {"polls": share}, {})
+    assert (ended, notices) == ([], [hangs("polls", 1)])
+    assert deadlines - 0.75 < seconds < deadlines + 0.25  # signs come 0.7 s apart at most
+
+
+def test_cpu_time_of_a_feature_is_measured():
+    before, end = notifications.measure_cpu_s(), time.thread_time() + 0.1
     while time.thread_time() < end:
-        pass"""
-
-
-def test_a_feature_that_a_busy_machine_slows_down_is_waited_for(track, monkeypatch):
-    monkeypatch.setattr(notifications, "DEADLINE_S", 2.0)
-    sent, notices = track(slow={"after": BURSTS})
-    sent.finish(run=None, report="all")
-    assert notices == []
-    assert told("slow") == [("finished", "all")]
-
-
-def test_a_feature_that_computes_without_end_is_left_behind(track, monkeypatch):
-    monkeypatch.setattr(notifications, "DEADLINE_S", 0.6)
-    sent, notices = track(endless={"after": SPINS})
-    assert sent.finish(run=None, report=None) == []
-    assert notices == ["the feature 'endless' is left out: it hangs: no sign of life for 0.6 s"]
+        pass
+    used = notifications.measure_cpu_s()
+    mine = threading.get_native_id()
+    assert used[mine] - before[mine] >= 0.05
+    assert used[-1] == 0.0
 
 
 @pytest.mark.parametrize("place", ["during", "after"])
