@@ -180,7 +180,7 @@ DEADLINE_S = 40.0
 # CPU time that is a sign of life, as a share of the deadline: more than a loop that polls takes.
 WORKS = 0.0125
 
-# Deadlines after which a feature is left behind that shows no other sign of life than CPU time.
+# Deadlines after which a feature is left behind whose only sign of life is CPU time.
 MOST_DEADLINES = 10
 
 # Longest time for which a thread of a feature keeps the interpreter while others wait.
@@ -261,7 +261,7 @@ def _wait(told: Collection[_Notified], deadline_s: float) -> None:
 
 
 def measure_cpu_s() -> defaultdict[int | None, float]:
-    """Return the CPU seconds of the threads of this process, by native identifier; 0 of others."""
+    """Return the CPU seconds of the threads of this process, by native identifier."""
     import psutil
 
     threads = psutil.Process().threads()

@@ -4,10 +4,10 @@
 
 FOLDER has regression sets with splits, as for bench_learned.py; inputs and targets are
 standardised by the training rows. xRFM [1]_ needs held-out rows: a fifth of the training rows.
-It is fitted with its default parameters, and with the best of nine pairs of a bandwidth and a
-penalty by these rows; kbench fits a learned map with ridge regression, with all its candidates,
-by inner folds of the same training rows. Times are of all fits of a search. The first fit of
-each, on 500 rows, loads everything, and is not counted.
+It is fitted with its documented default values, and with the best of nine pairs of a bandwidth
+and a penalty by these rows; kbench fits a learned map with ridge regression, with all its
+candidates, by inner folds of the same training rows. Times are of all fits of a search. The
+first fit of each, on 500 rows, loads everything, and is not counted.
 
 .. [1] D. Beaglehole, D. Holzmueller, A. Radhakrishnan and M. Belkin, arXiv:2508.10053 (2025).
 """
@@ -36,7 +36,7 @@ FACTORS = (0.5, 1.0, 2.0)
 
 
 def xrfm_candidates(tuned: bool) -> list[dict]:
-    """Return parameters of xRFM: the defaults, or nine bandwidths and penalties."""
+    """Return parameters of xRFM: the default values, or nine bandwidths and penalties."""
     if not tuned:
         return [{}]
     return [
