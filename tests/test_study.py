@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.study import __main__ as command
-from tests.benchmarks.study import intervals, predictors, questions, rule, sentences, table
+from tests.benchmarks.study import predictors, questions, rule, sentences, table
 from tests.support.paths import ROOT
 
 WIDTHS = (32, 64, 128, 256, 512)
-MAPS = ("rff", "nystroem", "orthogonal-rff", "sorf", "rff-learned")
+MAPS = ("rff", "nystroem", "orthogonal-rff", "qmc-rff", "sorf", "rff-learned")
 
 
 def row(dataset, name, loss, width=None, learner="ridge", splits=range(10), **more):
@@ -36,18 +36,19 @@ def row(dataset, name, loss, width=None, learner="ridge", splits=range(10), **mo
         "n_components": float(width or 5),
         "n_test": 100.0,
         "n_train": 400.0,
+        "protocol": {"cv": "stratified", "n_folds": "5"},
         **more,
     }
 
 
 def made(n_datasets=12, seed=0):
-    """Return rows where nystroem < sorf < orthogonal-rff < rff, and learned maps gain 0.02.
+    """Return rows where nystroem < sorf < qmc-rff < orthogonal-rff < rff.
 
-    The gain over the linear model is 0.2 at the exact kernel; a map at the widest reaches it up
-    to a tenth. Boosting is 0.05 worse than the exact kernel.
+    Learned maps gain 0.02. The gain over the linear model is 0.2 at the exact kernel; a map at
+    the widest reaches it up to a tenth. Boosting is 0.05 worse than the exact kernel.
     """
     rng = np.random.default_rng(seed)
-    gaps = {"nystroem": 0.5, "sorf": 1.0, "orthogonal-rff": 1.5, "rff": 2.0}
+    gaps = {"nystroem": 0.5, "sorf": 1.0, "qmc-rff": 1.2, "orthogonal-rff": 1.5, "rff": 2.0}
     rows = []
     for k in range(n_datasets):
         name, base = f"set{k}", 0.1 + 0.1 * rng.random()
@@ -60,12 +61,31 @@ def made(n_datasets=12, seed=0):
         for width in WIDTHS:
             for map_, gap in gaps.items():
                 error = gap / math.sqrt(width) * 0.3
-                add(base + 0.3 * error, map_, width, gram_error_frobenius=error)
+                add(base + 0.3 * error, map_, width, gram_error_same_bandwidth=error)
             add(base + 0.3 * 2.0 / math.sqrt(width) * 0.3 - 0.02, "rff-learned", width)
         add(base + 0.2, "identity", family="inputs")
         add(base, "identity", learner="kernel-svm", family="kernel")
         add(base + 0.05, "identity", learner="gradient-boosting", family="trees")
     return rows
+
+
+def by_rows(rng, chances, n_rows=100, splits=range(10)):
+    """Return error rates by split, shape (n_splits, n_options): each row is right or wrong.
+
+    All repeats have the same rows in other folds, so that a lucky option is lucky in all of them.
+    """
+    wrong = rng.random((n_rows, len(chances))) < chances
+    losses = []
+    for split in splits:
+        repeat, fold = divmod(split, 5)
+        order = np.random.default_rng(repeat).permutation(n_rows)
+        losses.append(wrong[order[fold::5]].mean(axis=0))
+    return np.array(losses)
+
+
+def lists_of(rows, *held_out):
+    names = {each["dataset"] for each in rows}
+    return table.Lists(frozenset(names - {*held_out}), frozenset(held_out))
 
 
 def study_of(rows):
@@ -157,35 +177,90 @@ def test_the_best_map_of_each_width_is_found(answers):
 def test_the_front_has_no_dominated_option(answers):
     front = answers["fronts"]["features"]
     at = {place["option"]: place for place in front["places"]}
-    # of equal cost, nothing is significantly cheaper
-    assert at["rff-64 + ridge"]["status"] == "dominated"
+    assert at["rff-64 + ridge"]["decided"] == "off"
     assert at["rff-32 + ridge"]["probability"] == 0
     assert at["nystroem-32 + ridge"]["probability"] == 1
+    assert at["nystroem-32 + ridge"]["decided"] == "on"
     assert front["n_families"] == 12
 
 
 def test_the_gram_error_predicts_the_loss_where_it_decides_it(answers):
-    found = answers["gram"]["gram_error_frobenius"]
+    found = answers["gram"][PLANNED]
     assert found["correlation"] > 0.9
     assert found["p"] < 0.01
+    assert found["widths"] == list(WIDTHS)
+
+
+def test_a_relation_of_the_wrong_sign_predicts_nothing():
+    rows = made()
+    for each in rows:
+        if PLANNED in each:
+            each[PLANNED] *= -1
+    found = questions.gram_errors(study_of(rows))[PLANNED]
+    assert found["correlation"] < -0.9
+    assert found["p"] > 0.95
+
+
+def test_errors_of_tuned_maps_are_not_tested():
+    rows = made()
+    for each in rows:
+        if PLANNED in each:
+            each["gram_error_frobenius"] = each["gram_error_frobenius_sd"] = each[PLANNED]
+    study = study_of(rows)
+    answers = questions.answer(study)
+    assert sorted(answers["gram"]) == ["gram_error_frobenius", PLANNED]
+    assert answers["gram"]["gram_error_frobenius"]["correlation"] > 0.9
+    assert "p" not in answers["gram"]["gram_error_frobenius"]
+    lines = [x for x in questions.adjust([answers]) if x["question"] == "gram"]
+    assert [line["hypothesis"] for line in lines] == [f"{PLANNED} predicts the loss"]
+
+
+def test_landmarks_count_at_the_widths_that_they_have():
+    """The suite has six Gaussian maps up to 1,024 features, and four beyond."""
+    kinds = {"rff": 8, "orthogonal-rff": 8, "qmc-rff": 8, "fastfood": 8}
+    kinds |= {"nystroem": 6, "nystroem-rpcholesky": 6}
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(4):
+        for j, (name, n) in enumerate(kinds.items()):
+            # the random maps alone have no relation: that of Nystroem is what decides
+            error = 1.0 - 0.3 * (n == 6) + 0.01 * rng.random()
+            for width in [32 * 2**each for each in range(n)]:
+                loss = 0.3 - 0.1 * (n == 6) + 0.01 * rng.random() + 0 * j
+                rows.append(row(f"s{k}", name, loss, width, **{PLANNED: error / width}))
+    found = questions.gram_errors(study_of(rows))[PLANNED]
+    assert found["widths"] == [32, 64, 128, 256, 512, 1024]
+    assert found["correlation"] > 0.4
+    assert found["p"] < 0.01
+
+
+def test_a_map_with_other_widths_keeps_its_place_in_permutations():
+    there = np.array([[True] * 6, [True] * 5 + [False]])
+    orders = questions._orders(there, 50, np.random.default_rng(0))
+    assert (orders[:, 5] == 5).all()
+    assert (np.sort(orders[:, :5], axis=1) == np.arange(5)).all()
+    assert len({tuple(each) for each in orders.tolist()}) > 20
 
 
 def test_maps_of_other_kernels_are_not_compared_by_their_error():
     rows = [
         row("a", name, 0.1 * j, 32, gram_error_frobenius=0.1 * j)
-        for j, name in enumerate(("rff", "sorf", "nystroem", "tensor-sketch", "arc-cosine"))
+        for j, name in enumerate(("rff", "sorf", "nystroem", "fastfood", "arc-cosine"))
     ]
     found = questions.gram_errors(study_of(rows))["gram_error_frobenius"]
-    assert found == {"n_families": 0, "reason": "no dataset has 4 maps with this metric"}
+    assert found == {"n_families": 0, "reason": "no width has 5 maps with this metric"}
+
+
+PLANNED = "gram_error_same_bandwidth"
 
 
 def test_a_gram_error_without_relation_predicts_nothing():
     rng = np.random.default_rng(3)
     rows = made()
     for each in rows:
-        if "gram_error_frobenius" in each:
-            each["gram_error_frobenius"] = float(rng.random())
-    found = questions.gram_errors(study_of(rows))["gram_error_frobenius"]
+        if PLANNED in each:
+            each[PLANNED] = float(rng.random())
+    found = questions.gram_errors(study_of(rows))[PLANNED]
     assert abs(found["correlation"]) < 0.5
     assert found["p"] > 0.05
 
@@ -204,14 +279,14 @@ def test_permutations_keep_the_level():
                     table.GAUSSIAN[j],
                     float(level[j]) / w,
                     w,
-                    gram_error_spectral=float(error[j]),
+                    span_error=float(error[j]),
                 )
                 for j in range(5)
                 for w in (32, 64)
             ]
-        found = questions.gram_errors(study_of(rows), 199, seed)["gram_error_spectral"]
+        found = questions.gram_errors(study_of(rows), 199, seed)["span_error"]
         few += found["p"] <= 0.1
-    assert few <= 13
+    assert 1 <= few <= 13
 
 
 def test_shares_of_the_gain_are_those_that_were_made(answers):
@@ -224,25 +299,72 @@ def test_shares_of_the_gain_are_those_that_were_made(answers):
 
 
 def test_a_gain_within_noise_has_no_share():
+    """Rows are right or wrong by chance: an eighth of datasets seem to gain, on some fold."""
     rng = np.random.default_rng(0)
     rows = []
-    for k in range(10):
-        noise = 0.05 * rng.standard_normal((3, 10))
+    for k in range(60):
+        losses = by_rows(rng, [0.2] * 3, splits=range(15)).T
         rows += [
-            row(f"s{k}", "rff", 0.2 + noise[0], 32),
-            row(f"s{k}", "identity", 0.2 + noise[1]),
-            row(f"s{k}", "identity", 0.2 + noise[2], learner="kernel-svm", family="kernel"),
+            row(f"s{k}", "rff", losses[0], 32, splits=range(15)),
+            row(f"s{k}", "identity", losses[1], splits=range(15)),
+            row(f"s{k}", "identity", losses[2], learner="kernel-svm", splits=range(15)),
         ]
-    assert len(questions.kernel_gain(study_of(rows))["datasets"]) <= 2
+    assert len(questions.kernel_gain(study_of(rows))["datasets"]) <= 12
 
 
-def test_learned_directions_count_where_nothing_was_chosen(known):
-    (found,) = questions.learned_directions(known, ["set0", "set1"])
-    assert (found["map"], found["base"], found["n_families"]) == ("rff-learned", "rff", 10)
-    assert found["gain"] == pytest.approx(0.02, abs=0.003)
-    assert found["low"] <= found["gain"] <= found["high"]
-    assert found["p"] < 0.01
-    assert found["left_out"] == ["set0", "set1"]
+def test_a_share_is_not_selected_by_the_rows_it_is_scored_on():
+    """A map is equal to the kernel. By luck, the kernel gains nothing on some scored folds."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for k in range(60):
+        losses = by_rows(rng, [0.16, 0.16, 0.23], 500).T
+        rows += [
+            row(f"s{k}", "rff", losses[0], 32),
+            row(f"s{k}", "identity", losses[1], learner="kernel-svm"),
+            row(f"s{k}", "identity", losses[2]),
+        ]
+    gain = questions.kernel_gain(study_of(rows))
+    assert 20 < len(gain["datasets"]) < 60
+    (share,) = gain["shares"]
+    assert share["n_without"] > 0
+    ends = [share["low"], share["high"]]
+    low, high = (x if x is not None else s * math.inf for x, s in zip(ends, (-1, 1), strict=True))
+    assert low <= 1 <= high
+
+
+def test_a_family_without_a_share_counts_as_the_worst_for_the_lower_end():
+    rows = made(8)
+    gone = [
+        r
+        for r in rows
+        if not (r["dataset"] in ("set0", "set1") and "rff(n_components=512" in r["feature_map"])
+    ]
+
+    def share(rows):
+        shares = questions.kernel_gain(study_of(rows))["shares"]
+        return next(x for x in shares if (x["map"], x["width"]) == ("rff", 512))
+
+    assert share(rows)["low"] is not None
+    assert share(gone)["low"] is None
+    assert (share(gone)["n_families"], share(gone)["n_without"]) == (8, 2)
+
+
+def test_learned_directions_count_on_what_is_held_out(known):
+    held_out = [f"set{k}" for k in range(2, 12)]
+    found = questions.learned_directions(known, held_out)
+    assert [line["width"] for line in found] == list(WIDTHS)
+    for line in found:
+        assert (line["map"], line["base"], line["n_families"]) == ("rff-learned", "rff", 10)
+        assert line["mean"] == pytest.approx(-0.02, abs=0.003)
+        assert line["low"] <= line["mean"] <= line["high"] < 0
+        assert line["p"] < 0.01
+        assert line["datasets"] == held_out
+
+
+def test_two_families_have_no_test_of_learned_directions(known):
+    line = questions.learned_directions(known, ["set0", "set1"])[0]
+    assert (line["n_families"], "p" in line) == (2, False)
+    assert questions.learned_directions(known)[0]["mean"] is None
 
 
 def test_a_missing_cell_costs_no_family():
@@ -252,15 +374,20 @@ def test_a_missing_cell_costs_no_family():
     line = questions.widths(study)[0]
     assert (line["n_families"], line["n_filled"]) == (12, 1)
     assert line["maps"]["nystroem"] < line["maps_best"]["nystroem"]
-    assert questions.pareto(study, "features")["n_families"] == 12
+    front = questions.pareto(study, "features")
+    assert front["n_families"] == 12
+    place = next(x for x in front["places"] if x["option"] == "nystroem-32 + ridge")
+    assert place["probability"] < 0.5 < 0.95 < place["probability_high"]
+    assert place["decided"] == ""
 
 
 def test_missing_cells_are_bounded_in_tests(known):
     rows = made()
     gone = [r for r in rows if not (r["dataset"] == "set0" and "learned" in r["feature_map"])]
-    (all_there,) = questions.learned_directions(known)
-    (found,) = questions.learned_directions(study_of(gone))
-    assert found["n_missing"] == len(WIDTHS)
+    names = known.datasets
+    all_there = questions.learned_directions(known, names)[0]
+    found = questions.learned_directions(study_of(gone), names)[0]
+    assert found["n_missing"] == 1
     assert found["p"] > all_there["p"]
     assert found["low"] < all_there["low"]
     assert questions._bounded_p(np.full(9, -1.0), np.full(9, 1.0)) == 1.0
@@ -268,22 +395,54 @@ def test_missing_cells_are_bounded_in_tests(known):
 
 def test_boosting_loses_where_it_was_made_to_lose(answers):
     found = answers["boosting"]
-    assert found["difference"] > 0.02
-    assert len(found["better_map"]) == 12
+    assert found["mean"] == pytest.approx(0.05, abs=0.003)
+    assert found["low"] <= found["mean"] <= found["high"]
+    assert len(found["better_kernel"]) == 12
     assert found["better_boosting"] == []
+    assert answers["boosting_map"]["difference"] > 0.02
 
 
-def test_the_best_map_is_chosen_on_other_splits_than_it_is_scored_on():
-    """Of equal options the best one is best by luck: the difference to an equal one is not."""
+def test_a_test_that_could_not_be_made_counts_in_its_group():
+    rows = made()
+    gone = [r for r in rows if not (r["dataset"] == "set0" and r["learner"] == "gradient-boosting")]
+    found, all_there = questions.boosting(study_of(gone)), questions.boosting(study_of(rows))
+    assert found["unknown"] == ["set0"]
+    last = {line["dataset"]: line["p_holm"] for line in all_there["datasets"]}
+    for line in found["datasets"]:
+        assert line["p_holm"] >= last[line["dataset"]] * 0.999
+
+
+def test_the_best_map_is_chosen_on_other_rows_than_it_is_scored_on():
+    """Of equal options the best one is best by luck, and all repeats have the same lucky rows."""
     rng = np.random.default_rng(0)
     rows = []
-    for k in range(40):
-        rows += [row(f"s{k}", f"m{j}", 0.3 + 0.05 * rng.standard_normal(10), 32) for j in range(30)]
-        loss = 0.3 + 0.05 * rng.standard_normal(10)
-        rows.append(row(f"s{k}", "identity", loss, learner="gradient-boosting", family="trees"))
-    found = questions.boosting(study_of(rows))
-    assert abs(found["difference"]) < 0.012
-    assert found["p"] > 0.05
+    for k in range(60):
+        losses = by_rows(rng, [0.3] * 31).T
+        rows += [row(f"s{k}", f"m{j}", losses[j], 32) for j in range(30)]
+        rows.append(row(f"s{k}", "identity", losses[30], learner="gradient-boosting"))
+    found = questions.boosting_map(study_of(rows))
+    # chosen on other repeats, the map would seem to be 0.08 better
+    assert found["low"] < 0 < found["high"]
+    assert abs(found["difference"]) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("splits", "turns"),
+    [
+        ([0], []),
+        ([0, 1], [([1], [0]), ([0], [1])]),
+        ([0, 1, 5], [([1], [0]), ([0], [1])]),
+        ([3, 5], []),
+        ([0, 1, 2, 3, 4], [([j for j in range(5) if j != i], [i]) for i in range(5)]),
+    ],
+)
+def test_a_fold_is_chosen_for_on_the_other_folds_of_its_repeat(splits, turns):
+    assert study_of([row("a", "rff", 0.1, 32, splits=splits)]).turns("a") == turns
+
+
+def test_splits_whose_test_rows_overlap_have_no_turn():
+    study = study_of([row("a", "rff", 0.1, 32, protocol={"cv": "holdout", "n_folds": "5"})])
+    assert study.turns("a") == []
 
 
 def test_p_values_of_a_question_are_adjusted_together(answers):
@@ -301,10 +460,6 @@ def test_width_helps_where_it_was_made_to(answers):
     assert found["rff"]["gain"] == pytest.approx(0.18 * (64**-0.5 - 512**-0.5), abs=0.003)
 
 
-def test_boosting_is_compared_with_the_exact_kernel(answers):
-    assert answers["boosting_kernel"]["difference"] == pytest.approx(0.05, abs=0.003)
-
-
 def test_a_learned_map_is_compared_with_its_control():
     rows = []
     for k in range(8):
@@ -314,8 +469,8 @@ def test_a_learned_map_is_compared_with_its_control():
             row(f"s{k}", "rff-learned", 0.2, 64),
         ]
     study = study_of(rows)
-    (found,) = questions.learned_directions(study)
-    assert (found["base"], round(found["gain"], 6)) == ("rff-one-bandwidth", 0.1)
+    (found,) = questions.learned_directions(study, study.datasets)
+    assert (found["base"], round(found["mean"], 6)) == ("rff-one-bandwidth", -0.1)
     assert study.maps() == ["rff", "rff-learned"]
     names = {place["option"] for place in questions.pareto(study, "fit_cpu_s")["places"]}
     assert names == {"rff-64 + ridge", "rff-learned-64 + ridge"}
@@ -338,13 +493,28 @@ def test_samples_of_the_training_rows_do_not_widen_the_test():
     assert table.read_row(row("a", "rff", 0.1, 32, **holdout)).test_to_train == 4.0
 
 
-def test_intervals_are_those_of_kbench_without_their_rounding():
-    from kbench.results.stats import mean_interval
-
-    values = np.array([0.1, 0.2, 0.3, 0.5, 0.8, 1.3])
-    assert intervals.family_interval(values) == pytest.approx(mean_interval(values))
-    low, high = intervals.family_interval(np.array([0.0] * 10 + [0.3, 1.2]))
+def test_mostly_equal_values_have_no_huge_interval():
+    """Resamples of equal values have a variance that is a rounding error."""
+    low, high = questions._interval(np.array([0.0] * 10 + [0.3, 1.2]))
     assert -1 < low < 0.125 < high < 2
+
+
+def test_a_dataset_that_could_not_be_had_has_the_task_of_its_file(tmp_path):
+    """Its rows say "classification", because its targets were never read."""
+    values = {"values_by_split": {"rmse_standardized": {"0": 0.5}}}
+    there = [row(n, "rff", 0.0, 32, task="regression") | values for n in "abcd"]
+    gone = row("gone", "rff", 0.0, 32, splits=(), status="unavailable")
+    path, other = tmp_path / "a.json", tmp_path / "b.json"
+    path.write_text(json.dumps([*there, gone]))
+    other.write_text(json.dumps([row("e", "rff", 0.1, 32)]))
+    cells = table.read_files([path, other])
+    assert {cell.dataset for cell in cells if cell.task == "classification"} == {"e"}
+    study = table.Study(cells, "regression")
+    answers = questions.answer(study)
+    assert (answers["n_datasets"], answers["without_data"]) == (4, ["gone"])
+    # with two tasks in a file there is no saying which one it had
+    path.write_text(json.dumps([*there, row("e", "rff", 0.1, 32), gone]))
+    assert "gone" not in {cell.dataset for cell in table.read_files([path])}
 
 
 # the rule
@@ -385,18 +555,17 @@ def test_the_rule_without_information_is_the_best_single_option():
 
 
 def test_the_best_choice_has_no_luck():
-    """All options are equal: a best choice scored on its own splits would be 2 points better."""
+    """All options are equal: a best choice scored on its own rows would be 8 points better."""
     rng = np.random.default_rng(1)
-    rows = [
-        row(f"s{k}", name, 0.3 + 0.03 * rng.standard_normal(10), width)
-        for k in range(40)
-        for name in ("nystroem", "sorf", "rff")
-        for width in WIDTHS
-    ]
+    options = [(name, width) for name in ("nystroem", "sorf", "rff") for width in WIDTHS]
+    rows = []
+    for k in range(40):
+        losses = by_rows(rng, [0.3] * len(options)).T
+        rows += [row(f"s{k}", n, losses[j], w) for j, (n, w) in enumerate(options)]
     problem = rule.Problem(study_of(rows), {})
     every = range(len(problem.options))
     regrets = [rule.score(problem, i, [j]) for i in range(40) for j in every]
-    assert abs(np.mean(regrets)) < 0.6
+    assert abs(np.mean(regrets)) < 2
 
 
 def test_an_error_of_zero_has_no_infinite_regret():
@@ -516,17 +685,29 @@ def test_the_probe_measures_all_training_rows():
 # sentences and the command
 
 
+HELD_OUT = [f"set{k}" for k in range(4, 12)]
+
+
 @pytest.fixture(scope="module")
 def results():
-    cells = [table.read_row(each) for each in made()]
-    return command.plain(command.analyse(cells))
+    rows = made()
+    cells = [table.read_row(each) for each in rows]
+    return command.plain(command.analyse(cells, lists_of(rows, *HELD_OUT)))
 
 
 def test_sentences_follow_from_the_numbers(results):
     found = sentences.render(results)
-    assert "predicts the loss" in found["classification.gram.gram_error_frobenius"]
-    assert "the best map is better" in found["classification.boosting"]
-    assert "has less loss than" in found["classification.learned.rff-learned"]
+    assert "predicts the loss" in found[f"classification.gram.{PLANNED}"]
+    boosting = found["classification.boosting"]
+    assert (
+        "boosting is better than the exact kernel on 0 datasets and worse on 12, of 12" in boosting
+    )
+    learned = found["classification.learned.rff-learned.64"]
+    assert "the loss of `rff-learned` less that of `rff` is below 0" in learned
+    assert "on 8 families on which no rule was fitted" in learned
+    # 1 - 0.9 / sqrt(width), whose median is at the level with 81 features
+    assert "`rff` gives more than 90 % with 128 features" in found["classification.gain.rff"]
+    assert found["classification.curve.rff"].startswith("The loss of `rff` less that of the exact")
     assert found["classification.scope"].startswith("12 datasets of 12 families, 10 splits")
 
 
@@ -558,7 +739,13 @@ def test_the_command_writes_numbers_sentences_and_a_table(tmp_path, capsys, monk
 
     monkeypatch.setattr(figures, "draw", lambda results, folder: [])
     (tmp_path / "a.json").write_text(json.dumps(made(6)))
+    (tmp_path / "lists.toml").write_text(
+        f"seen = {json.dumps([f'set{k}' for k in range(6)])}\nheld_out = []\n"
+    )
     arguments = [str(tmp_path / "a.json"), "-o", str(tmp_path / "out")]
+    assert command.main(arguments) == 2
+    assert "neither seen nor held out: set0, set1" in capsys.readouterr().err
+    arguments += ["--lists", str(tmp_path / "lists.toml")]
     assert command.main(arguments) == 0
     stored = json.loads((tmp_path / "out" / "study.json").read_text())
     made_sentences = json.loads((tmp_path / "out" / "sentences.json").read_text())
@@ -617,12 +804,60 @@ def test_wrong_files_are_one_message(tmp_path, capsys, text, message):
     assert message in capsys.readouterr().err
 
 
-def test_names_that_no_result_has_are_one_message(tmp_path, capsys):
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps([row("a", "rff", 0.1, 32)]))
-    given = [str(path), "-o", str(tmp_path), "--held-out", "a,missing"]
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "the lists of datasets cannot be read"),
+        ("seen = [", "the lists of datasets cannot be read"),
+        ('seen = ["a"]', "held_out must be a list of names"),
+        ('seen = ["a"]\nheld_out = ["a"]', "in both lists: a"),
+        ('seen = ["a"]\nheld_out = ["b"]', "held out only in part: families f"),
+        ('seen = ["a"]\nheld_out = ["c"]', "neither seen nor held out: b"),
+    ],
+)
+def test_results_without_their_lists_are_refused(tmp_path, capsys, text, message):
+    path, lists = tmp_path / "a.json", tmp_path / "lists.toml"
+    path.write_text(json.dumps([row(n, "rff", 0.1, 32, dataset_family="f") for n in "ab"]))
+    if text is not None:
+        lists.write_text(text)
+    given = [str(path), "-o", str(tmp_path / "out"), "--lists", str(lists)]
     assert command.main(given) == 2
-    assert "no such dataset or family in the results: missing" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
+
+
+# a first answer
+
+
+@pytest.mark.parametrize("n_splits", [1, 2])
+def test_few_splits_have_a_careful_answer(n_splits):
+    rows = made()
+    for each in rows:
+        values = each["values_by_split"]["accuracy"]
+        each["values_by_split"]["accuracy"] = {str(i): values[str(i)] for i in range(n_splits)}
+        each["status"] = "unfinished"
+    cells = [table.read_row(each) for each in rows]
+    results = command.plain(command.analyse(cells, lists_of(rows, *HELD_OUT), {}, test=True))
+    json.dumps(results, allow_nan=False)
+    answers = results["tasks"]["classification"]
+    assert all(line["low"] < line["high"] for line in answers["curves"])
+    assert all(front["places"] for front in answers["fronts"].values())
+    assert {x["question"] for x in results["hypotheses"]} >= {"width", "gram", "learned"}
+    assert "three splits" in answers["kernel_gain"]["reason"]
+    found = sentences.render(results)
+    assert not any("nan" in text or "None" in text for text in found.values())
+    assert not any(name.startswith("classification.gain.") for name in found)
+    if n_splits == 1:
+        assert "first answer" in found["classification.scope"]
+        assert "two splits" in answers["boosting"]["reason"]
+        assert "two splits" in answers["boosting_map"]["reason"]
+        assert "two splits" in answers["rule"]["reason"]
+        assert not any("boosting" in name.split(".")[1] for name in found)
+        assert all(line["low"] is None for line in answers["dataset_curves"])
+    else:
+        assert "first answer" not in found["classification.scope"]
+        assert answers["boosting"]["mean"] == pytest.approx(0.05, abs=0.01)
+        assert answers["boosting_map"]["n_families"] == 12
+        assert "tested" in answers["rule"]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@
     python -m tests.benchmarks.study study.json --predictors predictors.json -o OUT
 
 OUT gets ``study.json`` (all numbers), ``sentences.json``, ``table.csv`` and the figures.
+``datasets.toml`` says which datasets are held out: results of any other dataset are refused.
 ``--check`` compares pages with stored numbers instead; ``--fill`` writes the present sentences
 into the pages.
 """
@@ -22,9 +23,19 @@ from pathlib import Path
 from typing import Any
 
 from . import questions, rule, sentences
-from .table import LOSSES, Cell, Study, StudyError, read_files
+from .table import (
+    LOSSES,
+    Cell,
+    Lists,
+    Study,
+    StudyError,
+    check_lists,
+    read_files,
+    read_lists,
+)
 
 ROOT = Path(__file__).parents[3]
+LISTS = Path(__file__).with_name("datasets.toml")
 STORED = ROOT / "docs" / "measured" / "study.json"
 PAGES = (ROOT / "docs" / "studies" / "study.md", ROOT / "docs" / "choosing-a-map.md")
 
@@ -36,17 +47,15 @@ COLUMNS = (
 
 def analyse(
     cells: Sequence[Cell],
+    lists: Lists,
     predictors: Mapping[str, Mapping[str, Any]] | None = None,
-    development: Sequence[str] = (),
-    held_out: Sequence[str] = (),
     test: bool = False,
 ) -> dict[str, Any]:
     """Return the answers to all questions, by task."""
+    check_lists(cells, lists)
     predictors = predictors or {}
     cells = add_span_errors(cells, predictors)
-    known = {name for cell in cells for name in (cell.dataset, cell.family)}
-    if unknown := [name for name in (*development, *held_out) if name not in known]:
-        raise StudyError(f"no such dataset or family in the results: {', '.join(unknown)}")
+    held_out = sorted(lists.held_out)
     numbers = {
         name: {k: v for k, v in each.items() if k in rule.PREDICTORS}
         for name, each in predictors.items()
@@ -56,7 +65,7 @@ def analyse(
         study = Study(cells, task)
         if not any(study.splits.values()):
             continue
-        answers = questions.answer(study, development)
+        answers = questions.answer(study, held_out)
         answers["when_boosting"] = questions.when_boosting(answers["boosting"], numbers)
         try:
             answers["rule"] = rule.answer(study, predictors, held_out, test)
@@ -106,11 +115,6 @@ def write_table(cells: Sequence[Cell], path: Path) -> None:
                 )
 
 
-def _names(given: Sequence[str]) -> list[str]:
-    """Return names of an option: repeated, or with commas between them."""
-    return [name.strip() for each in given for name in each.split(",") if name.strip()]
-
-
 def run(given: argparse.Namespace) -> int:
     if given.check or given.fill:
         stored = given.numbers
@@ -131,15 +135,12 @@ def run(given: argparse.Namespace) -> int:
         return 1 if problems else 0
     if not given.results or given.out is None:
         raise StudyError("name the files of results, and a folder with -o")
-    if given.test and not given.held_out:
-        raise StudyError("--test needs the families of --held-out")
+    lists = read_lists(given.lists)
     cells = read_files(given.results)
     predictors = {}
     if given.predictors:
         predictors = json.loads(given.predictors.read_text(encoding="utf-8"))
-    results = plain(
-        analyse(cells, predictors, _names(given.development), _names(given.held_out), given.test)
-    )
+    results = plain(analyse(cells, lists, predictors, given.test))
     made = sentences.render(results)
     given.out.mkdir(parents=True, exist_ok=True)
     _write(given.out / "study.json", results)
@@ -166,9 +167,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULTS.json")
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--predictors", type=Path, help="the file that predictors wrote")
-    parser.add_argument("--development", action="append", default=[], metavar="A,B,...")
-    parser.add_argument("--held-out", action="append", default=[], metavar="A,B,...")
-    parser.add_argument("--test", action="store_true", help="score the rule on --held-out, once")
+    parser.add_argument("--lists", type=Path, default=LISTS, help="which datasets are held out")
+    parser.add_argument("--test", action="store_true", help="score the rule on what is held out")
     parser.add_argument("--check", action="store_true", help="compare pages with stored numbers")
     parser.add_argument("--fill", action="store_true", help="write the sentences into the pages")
     parser.add_argument("--numbers", type=Path, default=STORED, help="numbers of --check")

@@ -85,12 +85,12 @@ def _curve_lines(numbers: Numbers) -> dict[str, list[Numbers]]:
 
 
 def _draw_curves(numbers: Numbers) -> Figure:
-    """Mean loss less that of the linear model against each cost, references as lines.
+    """Mean loss less that of the exact kernel against each cost, references as lines.
 
     The differences are paired, so that their intervals do not contain how families differ.
     """
     lines, factor = _curve_lines(numbers), _factor(numbers)
-    known = [x for x in numbers["curves"] if x.get("gain_over_linear") is not None]
+    known = [x for x in numbers["curves"] if (x.get("over_kernel") or {}).get("mean") is not None]
     figure = Figure(figsize=(7.2, 5.6), layout="constrained")
     axes = figure.subplots(2, 2, sharey=True)
     styles = looks(list(lines))
@@ -100,8 +100,8 @@ def _draw_curves(numbers: Numbers) -> Figure:
             x = np.array([p[cost] for p in points], dtype=float)
             order = np.argsort(x)
             y, low, high = (
-                -factor * np.array([np.nan if p[k] is None else p[k] for p in points])
-                for k in ("gain_over_linear", "gain_high", "gain_low")
+                factor * np.array([p["over_kernel"][k] for p in points], dtype=float)
+                for k in ("mean", "low", "high")
             )
             axis.plot(x[order], y[order], label=name, **styles[name])
             if cost == "features":
@@ -109,7 +109,7 @@ def _draw_curves(numbers: Numbers) -> Figure:
                 axis.fill_between(x[order], low[order], high[order], alpha=0.07, color=colour, lw=0)
         for line in known:
             if line["reference"]:
-                y = -factor * line["gain_over_linear"]
+                y = factor * line["over_kernel"]["mean"]
                 axis.axhline(y, color="0.45", lw=0.8, ls=(0, (4, 2)))
                 if cost == "features":
                     text = {"ha": "right", "va": "bottom", "fontsize": 6, "color": "0.3"}
@@ -118,7 +118,7 @@ def _draw_curves(numbers: Numbers) -> Figure:
         _scale(axis, cost)
         axis.set_xlabel(label)
     for axis in axes[:, 0]:
-        axis.set_ylabel(f"less linear model: {LOSS[numbers['task']]}")
+        axis.set_ylabel(f"less exact kernel: {LOSS[numbers['task']]}")
     _legend(figure, axes[0, 0])
     return figure
 
@@ -203,7 +203,8 @@ def _draw_gain(numbers: Numbers) -> Figure | None:
     styles = looks(list(dict.fromkeys(x["map"] for x in shares)))
     for name, style in styles.items():
         some = [x for x in shares if x["map"] == name]
-        axis.plot([x["width"] for x in some], [x["share"] for x in some], label=name, **style)
+        y = np.array([x["share"] for x in some], dtype=float)
+        axis.plot([x["width"] for x in some], y, label=name, **style)
     axis.axhline(1.0, color="0.45", lw=0.8, ls=(0, (4, 2)))
     axis.set_xscale("log", base=2)
     axis.set_xlabel("features")
@@ -213,7 +214,7 @@ def _draw_gain(numbers: Numbers) -> Figure | None:
 
 
 def _draw_boosting(numbers: Numbers) -> Figure | None:
-    """Loss of boosting less that of the best map, by dataset; filled: adjusted p at most 0.05."""
+    """Loss of boosting less that of the exact kernel, by dataset; filled if it is significant."""
     lines = sorted(numbers["boosting"].get("datasets", []), key=lambda x: x["difference"])
     if not lines:
         return None
@@ -228,7 +229,7 @@ def _draw_boosting(numbers: Numbers) -> Figure | None:
         axis.plot(factor * line["difference"], place, "o", color=COLOURS[0], mfc=face)
     axis.axvline(0.0, color="0.3", lw=0.8)
     axis.set_yticks(range(len(lines)), [line["dataset"] for line in lines], fontsize=6)
-    axis.set_xlabel(f"boosting less best map: {LOSS[numbers['task']]}")
+    axis.set_xlabel(f"boosting less exact kernel: {LOSS[numbers['task']]}")
     return figure
 
 

@@ -4,7 +4,7 @@ For each option, the logarithm of its regret is a linear function of a few stand
 predictors, shrunk to its mean over families: without evidence the order is the same for all
 datasets. The penalty is chosen by leaving out one family of the training families.
 
-Regret is the loss less that of the best option. The best option is chosen on other repeats than
+Regret is the loss less that of the best option. The best option is chosen on other folds than
 it is scored on, so that it is no better than it can be; regret may then be negative.
 """
 
@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .intervals import family_interval
+from kbench.results.stats import mean_interval
+
 from .table import Array, Option, Study, StudyError
 
 PREDICTORS = (
@@ -78,9 +79,11 @@ class Problem:
         self.study = study
         columns = [j for name in study.maps(study.main_learner) for j in study.columns(name)]
         self.datasets = [name for name in study.datasets if study.turns(name)]
+        if not self.datasets:
+            raise StudyError("options are chosen on other folds: a repeat must have two splits")
         rows = [study.datasets.index(name) for name in self.datasets]
-        there = np.isfinite(study.losses[rows]) if rows else np.zeros((0, len(study.options)))
-        columns = [j for j in columns if there[:, j].mean() >= LEAST_SHARE] if rows else []
+        there = np.isfinite(study.losses[rows])
+        columns = [j for j in columns if there[:, j].mean() >= LEAST_SHARE]
         if len(columns) < 2:
             raise StudyError(f"{study.task}: the rule needs two options that most datasets have")
         self.options = [study.options[j] for j in columns]
@@ -96,11 +99,13 @@ class Problem:
         costs = spent[np.ix_(rows, columns)]
         usual = np.nanmedian(np.where(np.isfinite(costs), costs, np.nan), axis=0)
         self.costs = np.maximum(np.where(np.isfinite(costs), costs, usual), 1e-6)
+        # of each dataset, losses on which to choose and to score, shape (2, n_turns, n_options)
         self.turns = [
-            [(v[choose].mean(axis=0), v[score].mean(axis=0)) for choose, score in study.turns(n)]
+            np.array([[v[each].mean(axis=0) for each in turn] for turn in study.turns(n)])
             for n in self.datasets
             for v in [_fill(study.losses_by_split[n][:, columns])]
         ]
+        self.turns = [each.swapaxes(0, 1) for each in self.turns]
 
     def target(self) -> Array:
         """Return the log-regret of each dataset and option."""
@@ -111,11 +116,11 @@ class Problem:
             regret = self.losses - best
         return np.asarray(np.log(regret + SMALLEST[self.study.task]))
 
-    def regret(self, chosen: float, best: float) -> float:
+    def regret(self, chosen: Array, best: Array) -> Array:
         """Return points of accuracy, or percent of the error."""
         if self.study.task == "classification":
             return 100 * (chosen - best)
-        return 100 * (chosen - best) / max(best, LEAST_ERROR)
+        return np.asarray(100 * (chosen - best) / np.maximum(best, LEAST_ERROR))
 
 
 def fit(problem: Problem, rows: Sequence[int]) -> Rule:
@@ -174,13 +179,13 @@ def shortlist(order: Sequence[int], costs: Array, budget: float) -> list[int]:
 
 
 def score(problem: Problem, i: int, tried: Sequence[int]) -> float:
-    """Return the regret on a dataset of the best option of a list, over turns of the repeats."""
-    found = []
-    for choosing, scoring in problem.turns[i]:
-        chosen = tried[int(choosing[list(tried)].argmin())]
-        best = int(choosing.argmin())
-        found.append(problem.regret(float(scoring[chosen]), float(scoring[best])))
-    return float(np.mean(found))
+    """Return the regret on a dataset of the best option of a list, over turns of the folds."""
+    choosing, scoring = problem.turns[i]
+    each = np.arange(len(choosing))
+    some = np.array(tried)
+    chosen = some[choosing[:, some].argmin(axis=1)]
+    best = choosing.argmin(axis=1)
+    return float(problem.regret(scoring[each, chosen], scoring[each, best]).mean())
 
 
 def assess(problem: Problem, train: Sequence[Sequence[int]], budget: float = BUDGET) -> Numbers:
@@ -253,7 +258,7 @@ def _random(problem: Problem, i: int, budget: float, n_draws: int = 50) -> Numbe
 
 def _summary(name: str, found: Mapping[str, Sequence[float]], lines: Sequence[Numbers]) -> Numbers:
     means = np.array([float(np.mean(each)) for each in found.values()])
-    low, high = family_interval(means) if len(means) > 1 else (None, None)
+    low, high = mean_interval(means) if len(means) > 1 else (None, None)
     shares = [line[name]["share"] for line in lines if name in line]
     return {
         "regret": float(means.mean()),
@@ -323,6 +328,8 @@ def answer(
         },
         "cross_validated": assess(everything, train, budget),
     }
-    if test:
+    if test and not result["held_out"]:
+        result["untested"] = "no result is of a family that is held out"
+    elif test:
         result["tested"] = test_once(everything, held_out, budget)
     return result

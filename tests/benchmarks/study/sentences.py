@@ -47,7 +47,7 @@ def render(results: Numbers) -> dict[str, str]:
             "gram": lambda numbers=numbers: _gram(numbers, hypotheses),  # type: ignore[misc]
             "gain": lambda numbers=numbers: _gain(numbers),  # type: ignore[misc]
             "learned": lambda numbers=numbers: _learned(numbers, hypotheses),  # type: ignore[misc]
-            "boosting": lambda numbers=numbers: _boosting(numbers, hypotheses),  # type: ignore[misc]
+            "boosting": lambda numbers=numbers: _boosting(numbers),  # type: ignore[misc]
             "rule": lambda numbers=numbers: _rule(numbers),  # type: ignore[misc]
             "scope": lambda numbers=numbers: _scope(numbers),  # type: ignore[misc]
         }
@@ -89,12 +89,19 @@ def _scope(numbers: Numbers) -> dict[str, str]:
     counts = list(numbers["n_splits"].values())
     lacking = len(numbers["missing"])
     splits = f"{max(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    return {
-        "scope": (
-            f"{numbers['n_datasets']} datasets of {_families(numbers['n_families'])}, "
-            f"{splits} split{'' if splits == '1' else 's'} each; {lacking} cells are missing."
+    text = (
+        f"{numbers['n_datasets']} datasets of {_families(numbers['n_families'])}, "
+        f"{splits} split{'' if splits == '1' else 's'} each; {lacking} cells are missing."
+    )
+    if numbers["without_data"]:
+        names = listing([f"`{name}`" for name in numbers["without_data"]])
+        text += f" Without a result on any split: {names}."
+    if max(counts) == 1:
+        text += (
+            " This is a first answer: with one split, nothing is said of one dataset, and nothing "
+            "that needs a choice on other splits."
         )
-    }
+    return {"scope": text}
 
 
 def _curves(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
@@ -105,9 +112,24 @@ def _curves(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> 
         found[f"width.{line['width']}"] = (
             f"With {line['width']:,} features, `{line['best']}` has the smallest mean loss of "
             f"{len(line['maps'])} maps on {_families(line['n_families'])}: "
-            f"{number(line['loss'], task)} {unit(task)[1]}{_gain_over_linear(line, task)}. That it "
-            f"is the smallest has the probability {likely}."
+            f"{number(line['loss'], task)} {unit(task)[1]}. That it is the smallest has the "
+            f"probability {likely}."
         )
+    by_map: dict[str, list[Numbers]] = {}
+    for line in numbers["curves"]:
+        if line["width"] is not None and line["learner"] == numbers["learner"]:
+            by_map.setdefault(line["map"], []).append(line)
+    for name, lines in by_map.items():
+        parts = [
+            f"{number(over['mean'], task)} ({interval(over, task)}) with {line['width']:,} features"
+            for line in sorted(lines, key=lambda each: each["width"])
+            if (over := line.get("over_kernel")) and over["mean"] is not None
+        ]
+        if parts:
+            found[f"curve.{name}"] = (
+                f"The loss of `{name}` less that of the exact kernel, in {unit(task)[1]}: "
+                f"{listing(parts)}."
+            )
     for line in numbers["wider"]:
         if line["gain"] is None:
             continue
@@ -122,40 +144,46 @@ def _curves(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> 
     return found
 
 
-def _gain_over_linear(line: Numbers, task: str) -> str:
-    """Compare a loss with that of the linear model, where it has all families."""
-    if line.get("gain") is None:
-        return ""
-    ends = interval(line, task, "gain_low", "gain_high")
-    return f", {number(line['gain'], task)} less than the linear model ({ends})"
-
-
 def _fronts(numbers: Numbers) -> dict[str, str]:
     found = {}
     for cost, front in numbers["fronts"].items():
         if not front["places"]:
             continue
-        maps: dict[str, float] = {}
+        maps: dict[str, Numbers] = {}
         for place in front["places"]:
-            if place["probability"] is not None:
-                maps[place["map"]] = max(maps.get(place["map"], 0.0), place["probability"])
-        likely = sorted((m for m in maps if maps[m] >= LIKELY), key=lambda m: (-maps[m], m))
-        named = [f"`{name}` ({maps[name]:.2f})" for name in likely]
-        sure = sorted({p["map"] for p in front["places"] if p["status"] == "frontier"})
-        sure = [f"`{name}`" for name in sure]
+            known = maps.get(place["map"])
+            if place["probability"] is not None and (
+                known is None or place["probability"] > known["probability"]
+            ):
+                maps[place["map"]] = place
+        likely = [name for name in maps if maps[name]["probability"] >= LIKELY]
+        likely.sort(key=lambda name: (-maps[name]["probability"], name))
+        named = [f"`{name}` ({_probability(maps[name])})" for name in likely]
+        sure = sorted({p["map"] for p in front["places"] if p["decided"] == "on"})
+        off = sorted(set(maps) - {p["map"] for p in front["places"] if p["decided"] != "off"})
+        lists = [[f"`{name}`" for name in names] for names in (sure, off)]
+        on, out = (listing(names) if names else "none" for names in lists)
         found[f"front.{cost}"] = (
-            f"Loss against {WORDS[cost]}, {_families(front['n_families'])}: some option of "
+            f"Loss against {WORDS[cost]}, {_families(front['n_families'])}: an option of "
             f"{listing(named) if named else 'no map'} is on the front with a probability of at "
-            f"least {LIKELY:g}; shown at the 5 % level: {listing(sure) if sure else 'none'}."
+            f"least {LIKELY:g}. Decided to be on it: {on}; decided to be off it, with all "
+            f"options: {out}."
         )
-        for point in front["best_at"]:
+        for point, other in zip(front["best_at"], front["best_at_best"], strict=True):
             best = max(sorted(point["maps"]), key=lambda name: point["maps"][name])
+            ends = sorted([point["maps"][best], other["maps"].get(best, 0.0)])
+            text = _probability({"probability": ends[0], "probability_high": ends[1]})
             found[f"best.{cost}.2^{round(math.log2(point['budget']))}"] = (
                 f"With at most {_budget(point['budget'], cost)}, `{best}` has the least mean loss "
-                f"with a probability of {point['maps'][best]:.2f} "
-                f"({_families(front['n_families'])})."
+                f"with a probability of {text} ({_families(front['n_families'])})."
             )
     return found
+
+
+def _probability(place: Numbers) -> str:
+    """Write a probability, or its ends where missing cells decide."""
+    ends = [f"{place[name]:.2f}" for name in ("probability", "probability_high")]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}, by the missing cells"
 
 
 def _budget(value: float, cost: str) -> str:
@@ -171,18 +199,25 @@ def _budget(value: float, cost: str) -> str:
 def _gram(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
     found = {}
     for name, result in numbers["gram"].items():
-        if "p" not in result:
+        if "correlation" not in result:
             continue
-        p = hypotheses[numbers["task"], f"{name} predicts the loss"]["p_holm"]
         low, high = result["low"], result["high"]
         ends = "no interval" if low is None else f"95 % interval {low:.2f} to {high:.2f}"
-        verdict = "predicts the loss" if p <= LEVEL else "is not shown to predict the loss"
+        verdict = "is not tested, because it is that of tuned maps"
+        if "p" in result:
+            p = hypotheses[numbers["task"], f"{name} predicts the loss"]["p_holm"]
+            ends += f"; adjusted p {p:.3g}"
+            verdict = "predicts the loss" if p <= LEVEL else "is not shown to predict the loss"
         found[f"gram.{name}"] = (
-            f"`{name}` {verdict} among maps of equal width: mean rank correlation "
-            f"{result['correlation']:.2f} over {_families(result['n_families'])} ({ends}; adjusted "
-            f"p {p:.3g})."
+            f"`{name}` {verdict}: its mean rank correlation with the loss, among maps of equal "
+            f"width, is {result['correlation']:.2f} over {_families(result['n_families'])} ({ends})"
+            f", with {_span(result['widths'])} features."
         )
     return found
+
+
+def _span(widths: Sequence[int]) -> str:
+    return f"{widths[0]:,}" if len(widths) == 1 else f"{widths[0]:,} to {widths[-1]:,}"
 
 
 def _gain(numbers: Numbers) -> dict[str, str]:
@@ -193,70 +228,71 @@ def _gain(numbers: Numbers) -> dict[str, str]:
         if not lines:
             continue
         last = lines[-1]
-        below = max((k for k, x in enumerate(lines) if x["share"] < 0.9), default=-1)
-        reach = "does not keep 90 %"
-        if below + 1 < len(lines):
-            reach = f"has at least 90 % from {lines[below + 1]['width']:,} features on"
+        sure = [x["width"] for x in lines if x["low"] is not None and x["low"] > SHARE]
+        reach = "is not shown to give 90 %"
+        if sure:
+            reach = f"gives more than 90 % with {sure[0]:,} features"
+        ends = "no interval"
+        if last["low"] is not None and last["high"] is not None:
+            ends = f"95 % interval {100 * last['low']:.0f} to {100 * last['high']:.0f} %"
+        share = "no" if last["share"] is None else f"{100 * last['share']:.0f} %"
         found[f"gain.{name}"] = (
-            f"`{name}` {reach} of what the exact kernel gains over the linear model (median of "
-            f"{_families(last['n_families'])} with a gain beyond noise); with {last['width']:,} "
-            f"features it has {100 * last['share']:.0f} %."
+            f"`{name}` {reach} of what the exact kernel gains over the linear model, in the median "
+            f"of {_families(last['n_families'])} with a gain beyond noise; with "
+            f"{last['width']:,} features the median share is {share} ({ends})."
         )
     return found
+
+
+SHARE = 0.9
+"""Share of the kernel's gain that the lower end of the interval must exceed."""
 
 
 def _learned(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
     task, found = numbers["task"], {}
     for result in numbers["learned"]:
-        if result["gain"] is None:
+        if result["mean"] is None:
             continue
-        p = hypotheses[task, f"{result['map']} differs from {result['base']}"]["p_holm"]
-        sign = "less" if result["gain"] > 0 else "more"
-        verdict = f"{sign} loss than" if p <= LEVEL else "no shown difference from"
-        found[f"learned.{result['map']}"] = (
-            f"`{result['map']}` has {verdict} `{result['base']}` on {result['n_families']} "
-            f"families on which nothing was chosen: {number(result['gain'], task)} "
-            f"{unit(task)[1]} ({interval(result, task)}; adjusted p {p:.3g})."
+        name, base, width = result["map"], result["base"], result["width"]
+        verdict, more = "is not tested on so few families", ""
+        if "p" in result:
+            p = hypotheses[task, f"{name} differs from {base} at {width}"]["p_holm"]
+            verdict = f"is {'below' if result['mean'] < 0 else 'above'} 0"
+            verdict = verdict if p <= LEVEL else "is not shown to differ from 0"
+            more = f"; adjusted p {p:.3g}"
+        found[f"learned.{name}.{width}"] = (
+            f"With {width:,} features, the loss of `{name}` less that of `{base}` {verdict}: "
+            f"{number(result['mean'], task)} {unit(task)[1]} on "
+            f"{_families(result['n_families'])} on which no rule was fitted "
+            f"({interval(result, task)}{more})."
         )
     return found
 
 
-def _boosting(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
-    result, task = numbers["boosting"], numbers["task"]
-    if "p" not in result:
-        return {}
-    p = hypotheses[task, "boosting differs from the best map"]["p_holm"]
-    better = "the best map" if result["difference"] > 0 else "boosting"
-    verdict = f"{better} is better" if p <= LEVEL else "neither is shown to be better"
-    found = {
-        "boosting": (
-            f"Between gradient boosting and the best map, chosen on other splits, {verdict} on "
-            f"average over {_families(result['n_families'])}: the loss of boosting less that of "
-            f"the map is {number(result['difference'], task)} {unit(task)[1]} "
-            f"({interval(result, task)}; adjusted p {p:.3g}). Boosting is significantly better on "
-            f"{len(result['better_boosting'])} datasets, the map on {len(result['better_map'])}, "
-            f"of {len(result['datasets'])}."
+def _boosting(numbers: Numbers) -> dict[str, str]:
+    task, found = numbers["task"], {}
+    result = numbers["boosting"]
+    if "datasets" in result and result["mean"] is not None:
+        found["boosting"] = (
+            f"By the corrected t-test, boosting is better than the exact kernel on "
+            f"{len(result['better_boosting'])} datasets and worse on "
+            f"{len(result['better_kernel'])}, of {len(result['datasets'])} (adjusted p at most "
+            f"{LEVEL:g}). Its loss less that of the kernel is {number(result['mean'], task)} "
+            f"{unit(task)[1]} over {_families(result['n_families'])} ({interval(result, task)})."
         )
-    }
-    versus = numbers["boosting_kernel"]
-    if "p" in versus:
-        found["boosting_kernel"] = (
-            f"The loss of boosting less that of the exact kernel is "
-            f"{number(versus['difference'], task)} {unit(task)[1]} over {versus['n_families']} "
-            f"families ({interval(versus, task)}). Boosting is significantly better on "
-            f"{len(versus['better_boosting'])} datasets, the kernel on "
-            f"{len(versus['better_map'])}, of {len(versus['datasets'])}."
+    versus = numbers["boosting_map"]
+    if "datasets" in versus:
+        found["boosting_map"] = (
+            f"Exploratory: the loss of boosting less that of the best map, which is chosen on "
+            f"other folds, is {number(versus['difference'], task)} {unit(task)[1]} over "
+            f"{_families(versus['n_families'])} ({interval(versus, task)})."
         )
-    shown = []
-    for each in numbers.get("when_boosting", []):
-        line = hypotheses[task, f"{each['predictor']} says when boosting is better"]
-        if line["p_holm"] <= LEVEL:
-            shown.append(f"`{each['predictor']}` ({each['correlation']:.2f})")
-    if numbers.get("when_boosting"):
+    lines = sorted(numbers.get("when_boosting", []), key=lambda each: -abs(each["correlation"]))
+    if lines:
+        shown = [f"{each['correlation']:.2f} with `{each['predictor']}`" for each in lines]
         found["when_boosting"] = (
-            f"The lead of boosting has a rank correlation with {listing(shown)}."
-            if shown
-            else "No predictor is shown to say when boosting is better."
+            f"Exploratory: the rank correlation of the lead of boosting over the exact kernel is "
+            f"{listing(shown)} ({_families(lines[0]['n_families'])})."
         )
     return found
 
@@ -270,7 +306,8 @@ def _rule(numbers: Numbers) -> dict[str, str]:
             f"The first option to try is {rule['typical_order'][0].replace(' + ', ' with ')}. The "
             f"best single option of the other families has a regret of {_regret(single, rule)}."
         )
-    for kind, words in (("cross_validated", "Cross-validated over"), ("tested", "Tested once on")):
+    kinds = {"cross_validated": "Cross-validated over", "tested": "On the held-out"}
+    for kind, words in kinds.items():
         if kind not in rule:
             continue
         result = rule[kind]

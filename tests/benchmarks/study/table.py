@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -73,6 +74,8 @@ class Cell:
     predict_cpu_s: float = np.nan
     search_cpu_s: float = np.nan
     test_to_train: float = np.nan
+    n_folds: int = 0
+    """Folds of a repeat, whose test rows are disjoint; 0 if those of splits overlap."""
     metrics: Mapping[str, float] = field(default_factory=dict)
     coarse: bool = False
     """Whether a cost is wall clock, because the clock of CPU time was too coarse."""
@@ -178,7 +181,21 @@ def _read_file(path: Path) -> list[Cell]:
     lines = lines.get("rows") if isinstance(lines, dict) else lines
     if not isinstance(lines, list) or not all(isinstance(line, dict) for line in lines):
         raise StudyError(f"{path}: is not the output of kbench results --format json")
-    return [read_row(line, f"{path}, row {i}") for i, line in enumerate(lines, 1)]
+    cells = [read_row(line, f"{path}, row {i}") for i, line in enumerate(lines, 1)]
+    return _correct_tasks(cells)
+
+
+def _correct_tasks(cells: Sequence[Cell]) -> list[Cell]:
+    """Give datasets that could not be had the task of the others, or leave them out.
+
+    A row of such a dataset says "classification", because its targets were never read.
+    """
+    read = {cell.dataset for cell in cells if cell.losses}
+    tasks = {cell.task for cell in cells if cell.losses}
+    if len(tasks) != 1:
+        return [cell for cell in cells if cell.dataset in read]
+    (task,) = tasks
+    return [cell if cell.dataset in read else replace(cell, task=task) for cell in cells]
 
 
 def read_row(row: Mapping[str, Any], place: str = "row") -> Cell:
@@ -207,6 +224,7 @@ def read_row(row: Mapping[str, Any], place: str = "row") -> Cell:
     fit, coarse = _seconds(numbers, "fit_time")
     predict, coarse_too = _seconds(numbers, "predict_time")
     n_test, n_train = numbers.get("n_test", 0.0), numbers.get("n_train", 0.0)
+    n_folds = _count_folds(row.get("protocol") or {})
     return Cell(
         dataset=str(row["dataset"]),
         family=str(row.get("dataset_family") or row["dataset"]),
@@ -223,13 +241,20 @@ def read_row(row: Mapping[str, Any], place: str = "row") -> Cell:
         fit_cpu_s=fit,
         predict_cpu_s=predict / n_test if n_test else np.nan,
         search_cpu_s=numbers.get("search_time_cpu_s", numbers.get("search_time_s", np.nan)),
-        test_to_train=_ratio(n_test, n_train, row.get("protocol") or {}),
+        test_to_train=_ratio(n_test, n_train, n_folds),
+        n_folds=n_folds,
         metrics=numbers,
         coarse=coarse or coarse_too,
     )
 
 
-def _ratio(n_test: float, n_train: float, protocol: Mapping[str, Any]) -> float:
+def _count_folds(protocol: Mapping[str, Any]) -> int:
+    folds = str(protocol.get("n_folds", ""))
+    is_folds = protocol.get("cv", "holdout") != "holdout" and folds.isdigit() and int(folds) > 1
+    return int(folds) if is_folds else 0
+
+
+def _ratio(n_test: float, n_train: float, n_folds: int) -> float:
     """Return test rows over training rows for corrected tests.
 
     Of k folds it is at most 1 / (k - 1): samples of the training rows of a fold overlap less than
@@ -237,9 +262,7 @@ def _ratio(n_test: float, n_train: float, protocol: Mapping[str, Any]) -> float:
     """
     if not n_test or not n_train:
         return float("nan")
-    folds = str(protocol.get("n_folds", ""))
-    is_folds = protocol.get("cv", "holdout") != "holdout" and folds.isdigit() and int(folds) > 1
-    return min(n_test / n_train, 1 / (int(folds) - 1)) if is_folds else n_test / n_train
+    return min(n_test / n_train, 1 / (n_folds - 1)) if n_folds else n_test / n_train
 
 
 def _seconds(numbers: Mapping[str, float], name: str) -> tuple[float, bool]:
@@ -411,19 +434,21 @@ class Study:
     def turns(self, name: str) -> list[tuple[list[int], list[int]]]:
         """Return pairs of rows of `losses_by_split`: on which to choose, and on which to score.
 
-        Each repeat of five folds is scored once, if there are two; else every second split.
+        Each fold is scored once, and chosen for on the other folds of its repeat: their test rows
+        are disjoint. Other repeats have the same rows in other folds, so that what is best by
+        luck there is best by the same luck here. A fold that is alone in its repeat has no turn.
         """
         splits = self.splits[name]
-        parts = [i // 5 for i in splits]
-        if len(set(parts)) < 2:
-            parts = [place % 2 for place in range(len(splits))]
-        rows = range(len(splits))
-        if len(set(parts)) < 2:
+        n_folds = max(cell.n_folds for cell in self._of_dataset(name))
+        if n_folds < 2:
             return []
-        return [
-            ([i for i in rows if parts[i] != part], [i for i in rows if parts[i] == part])
-            for part in sorted(set(parts))
-        ]
+        found = []
+        for row, split in enumerate(splits):
+            repeat = split // n_folds
+            rest = [i for i, each in enumerate(splits) if i != row and each // n_folds == repeat]
+            if rest:
+                found.append((rest, [row]))
+        return found
 
     def missing(self) -> list[dict[str, str]]:
         """List the planned cells without a loss."""
@@ -433,7 +458,42 @@ class Study:
         ]
 
 
-def without(cells: Iterable[Cell], datasets: Iterable[str]) -> list[Cell]:
-    """Leave out cells of datasets, by their label or family."""
-    names = set(datasets)
-    return [replace(c) for c in cells if c.dataset not in names and c.family not in names]
+@dataclass(frozen=True)
+class Lists:
+    """What was done with each dataset before the study: in view of a choice, or held out."""
+
+    seen: frozenset[str]
+    held_out: frozenset[str]
+
+
+def read_lists(path: Path) -> Lists:
+    """Read the file of the lists, which the page of the study repeats."""
+    try:
+        text = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StudyError(f"{path}: the lists of datasets cannot be read: {error}") from error
+    found = {name: text.get(name) for name in ("seen", "held_out")}
+    for name, each in found.items():
+        if not isinstance(each, list) or not all(isinstance(one, str) for one in each):
+            raise StudyError(f"{path}: {name} must be a list of names of datasets")
+    lists = Lists(*(frozenset(each or ()) for each in found.values()))
+    if both := sorted(lists.seen & lists.held_out):
+        raise StudyError(f"{path}: in both lists: {', '.join(both)}")
+    return lists
+
+
+def check_lists(cells: Iterable[Cell], lists: Lists) -> None:
+    """Refuse results of a dataset that is in no list, and families that are held out in part."""
+    families: dict[str, set[bool]] = {}
+    unknown = set()
+    for cell in cells:
+        if cell.dataset not in lists.seen | lists.held_out:
+            unknown.add(cell.dataset)
+        families.setdefault(cell.family, set()).add(cell.dataset in lists.held_out)
+    if unknown:
+        raise StudyError(
+            f"neither seen nor held out: {', '.join(sorted(unknown))}; the list of datasets must "
+            "say which"
+        )
+    if shared := sorted(name for name, each in families.items() if len(each) > 1):
+        raise StudyError(f"held out only in part: families {', '.join(shared)}")

@@ -11,6 +11,8 @@ from kbench.execution.plugins import load_registry
 from kbench.planning.cells import cells
 from kbench.planning.suite_file import find, read
 from kbench_openml._datasets import DEVELOPMENT
+from tests.benchmarks.study.__main__ import LISTS
+from tests.benchmarks.study.table import read_lists
 from tests.support.paths import ROOT
 
 REGISTRY = load_registry()
@@ -88,12 +90,41 @@ def test_the_page_lists_every_dataset_once():
     assert sorted(parts) == sorted(names())
 
 
-def test_ten_datasets_are_held_out_and_no_default_was_chosen_on_them(suite):
-    held_out = listed("Held out for the rule")
-    assert len(held_out) == 10
-    for ref in suite.datasets:
-        if ref.label in held_out:
-            assert ref.params.get("data_id") not in DEVELOPMENT
+def test_the_analysis_has_the_lists_of_the_page():
+    lists = read_lists(LISTS)
+    assert lists.seen == {*listed("Seen during development")}
+    assert lists.held_out == {*listed("Held out for the rule")}
+    assert len(lists.held_out) == 10
+
+
+def sets_of_the_level():
+    """Return the regression datasets on which the level of learned maps was chosen."""
+    text = (ROOT / "docs/studies/learned-maps.md").read_text()
+    return re.search(r"bench_learned\.py FOLDER rule --sets ([\w,]+)", text)[1].split(",")
+
+
+def test_no_default_was_chosen_on_what_is_held_out(suite):
+    """A suite has datasets of both kinds, so that the test can fail."""
+    held_out = {*listed("Held out for the rule")}
+    chosen_on = {*sets_of_the_level(), "friedman1", "friedman2"}
+    chosen_on |= {r.label for r in suite.datasets if r.params.get("data_id") in DEVELOPMENT}
+    labels = {ref.label for ref in suite.datasets}
+    assert len(chosen_on & labels) >= 7
+    assert len(held_out & labels) >= 2
+    assert not chosen_on & held_out
+
+
+def test_the_page_says_where_results_of_held_out_datasets_were_seen():
+    """Every page with a result of one of the ten is in the table of what was seen."""
+    held_out = "|".join({*listed("Held out for the rule")} - {"diabetes"})
+    pages = {
+        path.name
+        for path in [*PAGE.parent.glob("*.md"), PAGE.parents[1] / "gpu.md"]
+        if re.search(rf"^\| *({held_out})\b|\| (pendigits|spambase) \|", path.read_text(), re.M)
+    }
+    assert pages >= {"learned-maps.md", "learned-fourier-maps.md", "mesh.md", "gpu.md"}
+    text = PAGE.read_text()
+    assert [name for name in sorted(pages) if f"{name})" not in text] == []
 
 
 def test_without_its_folder_the_regression_half_says_where_the_data_are(tmp_path, monkeypatch):
