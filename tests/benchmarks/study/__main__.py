@@ -37,7 +37,10 @@ from .table import (
 ROOT = Path(__file__).parents[3]
 LISTS = Path(__file__).with_name("datasets.toml")
 STORED = ROOT / "docs" / "measured" / "study.json"
-PAGES = (ROOT / "docs" / "studies" / "study.md", ROOT / "docs" / "choosing-a-map.md")
+PAGES = tuple(
+    ROOT / "docs" / name
+    for name in ("studies/study.md", "studies/study-first-answer.md", "choosing-a-map.md")
+)
 
 COLUMNS = (
     *("dataset", "family", "task", "map", "width", "learner", "status", "split", "loss"),
