@@ -207,7 +207,11 @@ def _gram(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> di
         if "p" in result:
             p = hypotheses[numbers["task"], f"{name} predicts the loss"]["p_holm"]
             ends += f"; adjusted p {p:.3g}"
-            verdict = "predicts the loss" if p <= LEVEL else "is not shown to predict the loss"
+            verdict = (
+                "predicts the loss on these datasets"
+                if p <= LEVEL
+                else "is not shown to predict the loss"
+            )
         found[f"gram.{name}"] = (
             f"`{name}` {verdict}: its mean rank correlation with the loss, among maps of equal "
             f"width, is {result['correlation']:.2f} over {_families(result['n_families'])} ({ends})"
