@@ -132,7 +132,10 @@ class Schedule:
                 self._wait(POLL_S)
             else:
                 break
-        for ladder in self._ladders[: N_SURE if self._first else 1]:
+        sure = self._ladders
+        if not self._begun:  # a run that is repeated goes on
+            sure = [ladder for ladder in self._ladders if 0 in ladder.cells[0].missing]
+        for ladder in sure[: N_SURE if self._first else 1]:
             while self._n_running and self._clock() < self._until:
                 self._wait(POLL_S)
             if 0 in ladder.cells[0].missing:  # what begins after the end is not cut off
