@@ -512,7 +512,7 @@ def test_a_dataset_that_could_not_be_had_has_the_task_of_its_file(tmp_path):
     study = table.Study(cells, "regression")
     answers = questions.answer(study)
     assert (answers["n_datasets"], answers["without_data"]) == (4, ["gone"])
-    # with two tasks in a file there is no saying which one it had
+    # with two tasks in a file its task is unknown
     path.write_text(json.dumps([*there, row("e", "rff", 0.1, 32), gone]))
     assert "gone" not in {cell.dataset for cell in table.read_files([path])}
 

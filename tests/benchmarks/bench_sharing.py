@@ -6,7 +6,7 @@
 Results of the bundles are repeated on made-up datasets: shares of rows are drawn from binomial
 distributions, other metrics and times are multiplied with random factors, so that their digits
 are random. With --site, `kbench bundle` publishes the rows, checks the bundle and draws a split
-of it, checks the results repository, and writes its site, each in a process of its own.
+of it, checks the results repository, and writes its site, each in a separate process.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     python -m tests.benchmarks.study study.json --predictors predictors.json -o OUT
 
 OUT gets ``study.json`` (all numbers), ``sentences.json``, ``table.csv`` and the figures.
-``datasets.toml`` says which datasets are held out: results of any other dataset are refused.
+``datasets.toml`` says which datasets are held out: results of any other dataset are rejected.
 ``--check`` compares pages with stored numbers instead; ``--fill`` writes the present sentences
 into the pages.
 """

@@ -1,4 +1,4 @@
-"""What is known of a dataset before anything is tried, from its first training split.
+"""Properties of a dataset that are known before a fit, from its first training split.
 
     python -m tests.benchmarks.study.predictors SUITE.toml -o predictors.json [--span]
 
@@ -33,7 +33,7 @@ LEADING = 20
 SPAN_WIDTHS = (32, 64, 128, 256, 512, 1024, 2048, 4096)
 
 FOUND: list[dict[str, Any]] = []
-"""What the probe of the most rows has found."""
+"""Result of the probe with the most rows."""
 
 
 class Probe(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -5,7 +5,7 @@ predictors, shrunk to its mean over families: without evidence the order is the 
 datasets. The penalty is chosen by leaving out one family of the training families.
 
 Regret is the loss less that of the best option. The best option is chosen on other folds than
-it is scored on, so that it is no better than it can be; regret may then be negative.
+it is scored on, so that selection does not flatter it; regret may then be negative.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _fill(losses: Array) -> Array:
 
 
 class Problem:
-    """What the rule is fitted and scored on: datasets by options of the main learner."""
+    """Data that the rule is fitted and scored on: datasets by options of the main learner."""
 
     def __init__(self, study: Study, predictors: Predictors) -> None:
         self.study = study

@@ -82,7 +82,7 @@ class Cell:
 
     @property
     def option(self) -> Option:
-        """What can be chosen on any dataset."""
+        """Name of an option, the same on all datasets."""
         return Option(self.map, self.width, self.learner)
 
 
@@ -96,7 +96,7 @@ class Option:
 
     @property
     def group(self) -> str:
-        """The map, without a size that is no number of features."""
+        """The map, without a size that does not count features."""
         return _SIZE.sub("", self.map)
 
     def __str__(self) -> str:
@@ -355,7 +355,7 @@ class Study:
                 if cell is None:
                     continue
                 if name == "features":
-                    # there are no more landmarks than training rows
+                    # landmarks are training rows, which limits their number
                     asked = np.nan if cell.width is None else float(cell.width)
                     out[i, j] = cell.metrics.get("n_components", asked)
                 else:
@@ -370,7 +370,7 @@ class Study:
 
     @cached_property
     def planned(self) -> NDArray[np.bool_]:
-        """Which cells the suite has, shape (n_datasets, n_options)."""
+        """Mask of the cells that the suite has, shape (n_datasets, n_options)."""
         return np.array([[self._is_planned(d, o) for o in self.options] for d in self.datasets])
 
     def _is_planned(self, dataset: str, option: Option) -> bool:
@@ -405,7 +405,7 @@ class Study:
         return max(found, key=lambda j: (np.isfinite(self.losses[:, j]).sum(), -j), default=None)
 
     def maps(self, learner: str | None = None) -> list[str]:
-        """Return the maps that are no reference and no control."""
+        """Return the maps, without references and controls."""
         return list(
             dict.fromkeys(
                 o.map
@@ -460,7 +460,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Lists:
-    """What was done with each dataset before the study: in view of a choice, or held out."""
+    """Use of each dataset before the study: in view of a choice, or held out."""
 
     seen: frozenset[str]
     held_out: frozenset[str]
