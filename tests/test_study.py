@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.study import __main__ as command
-from tests.benchmarks.study import predictors, questions, rule, sentences, table
+from tests.benchmarks.study import families, gram, predictors, questions, rule, sentences, table
 from tests.support.paths import ROOT
 
 WIDTHS = (32, 64, 128, 256, 512)
@@ -236,7 +236,7 @@ def test_landmarks_count_at_the_widths_that_they_have():
 
 def test_a_map_with_other_widths_keeps_its_place_in_permutations():
     there = np.array([[True] * 6, [True] * 5 + [False]])
-    orders = questions._orders(there, 50, np.random.default_rng(0))
+    orders = gram.orders_of_maps(there, 50, np.random.default_rng(0))
     assert (orders[:, 5] == 5).all()
     assert (np.sort(orders[:, :5], axis=1) == np.arange(5)).all()
     assert len({tuple(each) for each in orders.tolist()}) > 20
@@ -390,7 +390,7 @@ def test_missing_cells_are_bounded_in_tests(known):
     assert found["n_missing"] == 1
     assert found["p"] > all_there["p"]
     assert found["low"] < all_there["low"]
-    assert questions._bounded_p(np.full(9, -1.0), np.full(9, 1.0)) == 1.0
+    assert families.bounded_p(np.full(9, -1.0), np.full(9, 1.0)) == 1.0
 
 
 def test_boosting_loses_where_it_was_made_to_lose(answers):
@@ -495,7 +495,7 @@ def test_samples_of_the_training_rows_do_not_widen_the_test():
 
 def test_mostly_equal_values_have_no_huge_interval():
     """Resamples of equal values have a variance that is a rounding error."""
-    low, high = questions._interval(np.array([0.0] * 10 + [0.3, 1.2]))
+    low, high = families.interval(np.array([0.0] * 10 + [0.3, 1.2]))
     assert -1 < low < 0.125 < high < 2
 
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import questions, rule, sentences
+from . import boosting, questions, rule, sentences
 from .table import (
     LOSSES,
     Cell,
@@ -69,7 +69,7 @@ def analyse(
         if not any(study.splits.values()):
             continue
         answers = questions.answer(study, held_out)
-        answers["when_boosting"] = questions.when_boosting(answers["boosting"], numbers)
+        answers["when_boosting"] = boosting.when_boosting(answers["boosting"], numbers)
         try:
             answers["rule"] = rule.answer(study, predictors, held_out, test)
         except StudyError as error:
