@@ -1,4 +1,8 @@
-"""The project's own results are bundles that are small, whole, and become a site."""
+"""The project's own results are bundles that are small, whole, and become a site.
+
+The study has bundles of its own: it is computed split by split, and a part of it is not put on the
+leaderboards beside whole suites.
+"""
 
 import sys
 
@@ -10,6 +14,8 @@ from tests.support.paths import ROOT
 DOCS = ROOT / "docs"
 BUNDLES = sorted((DOCS / "results").glob("*.zip"))
 MAX_KB = 300
+STUDY = [DOCS / "measured" / f"{name}.zip" for name in ("study", "study-regression")]
+STUDY_MAX_KB = 8_000
 
 
 def test_they_are_small():
@@ -25,6 +31,24 @@ def test_they_are_whole_and_name_their_author(path):
     for cell in bundle.cells:
         results = bundle.results[cell.key].values()
         assert len(results) == cell.n_splits
+        assert {result.status for result in results} == {"ok"}
+        assert not any(result.error or result.printed for result in results)
+
+
+def test_the_study_is_not_larger_than_its_limit():
+    assert sum(path.stat().st_size for path in STUDY) < STUDY_MAX_KB * 1000
+
+
+@pytest.mark.parametrize("path", STUDY, ids=lambda path: path.stem)
+def test_the_study_has_the_same_splits_of_all_cells(path):
+    bundle = read_bundle(path)
+    assert bundle.manifest.author == "kbench"
+    assert bundle.manifest.suite == path.stem
+    n_computed = max(len(found) for found in bundle.results.values())
+    for cell in bundle.cells:
+        results = bundle.results[cell.key].values()
+        computed = range(min(n_computed, cell.n_splits))
+        assert sorted(result.split for result in results) == list(computed)
         assert {result.status for result in results} == {"ok"}
         assert not any(result.error or result.printed for result in results)
 
