@@ -23,6 +23,11 @@ OUTSIDE = 1e-9
 # development sets (mean accuracies 0.837, 0.839 and 0.841).
 PADDING = 1.0
 
+# Each face is moved by a slightly different distance, up to this share more or less. A row on two
+# faces of the smallest simplex, which extreme rows are, would have two equal coordinates else; and
+# rounding, which differs between processors, would decide in which cell it is.
+SPREAD = 1e-3
+
 # Entries of linear systems that are solved together.
 SOLVED_VALUES = 2**21
 
@@ -148,7 +153,7 @@ def fitted_root(
     the data, then ``(alpha - m) / (1 - sum(m))`` are barycentric coordinates
     in the smallest copy that contains them. `chunks` are the rows of the data,
     `rotation` is an orthogonal matrix, and `padding` moves all faces farther out:
-    each coordinate gets at least this share of the mean one, 1 / (n_features + 1).
+    each coordinate gets at least about this share of the mean one, 1 / (n_features + 1).
     """
     d = len(low)
     matrix, offset, vertices = base_simplex(kind, d)
@@ -165,7 +170,7 @@ def fitted_root(
     if size < 1e-9:  # a single point: any simplex around it will do
         smallest -= 1.0 / (d + 1)
         size = 1.0 - smallest.sum()
-    smallest -= padding * size / (d + 1)
+    smallest -= padding * size / (d + 1) * np.linspace(1.0 - SPREAD, 1.0 + SPREAD, d + 1)
     size *= 1.0 + padding
     vertices = (smallest + size * np.eye(d + 1)) @ vertices
     return Root(low, low + vertices * extent, matrix / size, (offset - smallest) / size)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.datasets import load_wine
 from sklearn.utils.estimator_checks import check_estimator
 
 from kbench_nbcs import NestedBarycentricMap, _descent, _forest, _roots
@@ -295,3 +296,17 @@ def test_scikit_learn_contract(split):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check_estimator(NestedBarycentricMap(split=split))
+
+
+@pytest.mark.parametrize("root", ["regular", "corner"])
+def test_the_cell_of_a_row_on_two_faces_does_not_hang_on_rounding(root):
+    # processors round the product with the rotation differently, by less than this noise
+    X, _ = load_wine(return_X_y=True)
+    X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    noise = 1e-14 * np.random.default_rng(0).standard_normal(X.shape)
+    for seed in range(4):
+        nbcs = NestedBarycentricMap(4, rotate=True, n_roots=4, root=root, random_state=seed)
+        Z = nbcs.fit_transform(X[seed::3]).toarray()
+        np.testing.assert_allclose(
+            nbcs.fit_transform((X + noise)[seed::3]).toarray(), Z, rtol=0, atol=1e-9
+        )
