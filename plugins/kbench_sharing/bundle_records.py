@@ -4,7 +4,7 @@ import marshal
 import math
 from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
@@ -133,10 +133,29 @@ class SharedRef(Line):
     params: JsonObject
     label: Label
 
-    def ref(self) -> Ref:
-        """Return the record; KeyError, TypeError or ValueError for parameters of no form."""
+    def ref(self, searched: Sequence[Json] = ()) -> Ref:
+        """Return the record; KeyError, TypeError or ValueError for parameters of no form.
+
+        The parameters are in the order of the `searched` ones: lines are written in another, and
+        of two candidates with equal scores the first is chosen.
+        """
         params = {name: from_json(value) for name, value in self.params.items()}
-        return Ref(self.name, params, self.label)
+        return _in_order(Ref(self.name, params, self.label), list(map(str, searched)))
+
+
+def _in_order(ref: Ref, searched: Sequence[str]) -> Ref:
+    """Return a ref with its parameters, and those of its components, in the order of paths."""
+
+    def place(name: str) -> int:
+        paths = (path == name or path.startswith((f"{name}.", f"{name}[")) for path in searched)
+        return next((number for number, found in enumerate(paths) if found), len(searched))
+
+    params = dict(sorted(ref.params.items(), key=lambda item: place(item[0])))
+    for name, value in params.items():
+        if isinstance(value, Ref):
+            within = [path.removeprefix(f"{name}.") for path in searched]
+            params[name] = _in_order(value, within)
+    return replace(ref, params=params)
 
 
 class SharedDataset(Line):
@@ -181,7 +200,8 @@ class SharedCell(Line):
 
     def cell(self, dataset: SharedRef) -> Cell:
         """Return the record; KeyError, TypeError or ValueError for parameters of no form."""
-        sides = self.feature_map.ref(), self.learner.ref()
+        (_, of_map), (_, of_learner) = self.code[:2]  # paths of the searched parameters
+        sides = self.feature_map.ref(of_map), self.learner.ref(of_learner)
         return Cell(dataset.ref(), *sides, self.protocol_record)
 
     @cached_property

@@ -10,7 +10,9 @@ import pytest
 from kbench.errors import BundleError
 from kbench.execution.plugins import load_registry
 from kbench.planning.current_state import Present
-from kbench.records import Details, Ref, Result
+from kbench.planning.methods import method_code
+from kbench.records import Cell, Details, Protocol, Ref, Result, Tune
+from kbench.records.canonical import dumps, to_json, to_json_with_label
 from kbench_sharing import bundle_records, zip_file
 from kbench_sharing.dependencies import count_not_reused
 from kbench_sharing.reading import parse_bundle, read_bundle
@@ -32,6 +34,32 @@ def test_the_same_results_become_the_same_bytes(tmp_path):
     reordered = Saved(known().suite, known().cells[::-1], known().planner, 0, known().manifests)
     zip_file.write(tmp_path / "b.zip", build_files(reordered, SUITE, load_registry()))
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+
+
+def test_searched_parameters_have_the_order_of_the_suite():
+    # of two candidates with equal scores the first is chosen, and lines are sorted by key
+    two, registry = Tune((2, 1)), load_registry()
+    kernel = Ref("polynomial", {"offset": two, "degree": two})
+    learner = Ref("kernel-ridge", {"kernel": kernel, "alpha": two})
+    trees = Ref("random-trees-embedding", {"n_estimators": two, "max_depth": two})
+    for feature_map, last in ((Ref("identity"), learner), (trees, Ref("ridge", {"alpha": two}))):
+        cell = Cell(Ref("iris"), feature_map, last, Protocol())
+        code = to_json(method_code(cell, registry, "classification"))
+        line = {
+            "key": "0" * 64,
+            "dataset": "iris",
+            "kinds": [],
+            "n_splits": 1,
+            "protocol": to_json(cell.protocol),
+            "code": code,
+            "family": "",
+            "equivalence": "",
+            "feature_map": to_json_with_label(feature_map),
+            "learner": to_json_with_label(last),
+        }
+        shared = bundle_records.SharedCell.model_validate_json(dumps(line))
+        read = shared.cell(bundle_records.SharedRef(name="iris", params={}, label=""))
+        assert to_json(method_code(read, registry, "classification")) == code
 
 
 def test_a_folder_has_the_files_of_the_zip(tmp_path):
