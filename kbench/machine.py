@@ -65,7 +65,7 @@ def machine_id() -> str:
     The 12 hexadecimal digits are a hash of host name, CPU model and number of cores
     (all cores, not only those that this process may use).
     """
-    facts = f"{platform.node()}\n{cpu_model()}\n{os.cpu_count()}"
+    facts = f"{platform.node()}\n{_cpuinfo('model name', 'Model')}\n{os.cpu_count()}"
     return hashlib.sha256(facts.encode()).hexdigest()[:12]
 
 
@@ -80,9 +80,20 @@ def cluster_id() -> str:
 
 @cache
 def cpu_model() -> str:
-    """Name of the CPU as the CPU reports it, such as ``"AMD EPYC 9354"``."""
+    """Name and widest vectors of the CPU, such as ``"AMD EPYC 9354 (avx512f)"``.
+
+    Vectors choose the functions of BLAS that run, and so the last digits of results. In virtual
+    machines, different CPUs may report the same name.
+    """
+    flags = _cpuinfo("flags").split()
+    vectors = next((f" ({each})" for each in ("avx512f", "avx2") if each in flags), "")
+    return _cpuinfo("model name", "Model") + vectors
+
+
+def _cpuinfo(*keys: str) -> str:
+    """Return the first value of one of the keys that the CPU reports."""
     for line in lines(PROC / "cpuinfo"):
-        if line.startswith(("model name", "Model")):
+        if line.startswith(keys):
             return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
 

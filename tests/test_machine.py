@@ -103,6 +103,18 @@ def test_the_tightest_cgroup_above_counts(pretend):
     assert machine.logical_cores() == 1
 
 
+@pytest.mark.parametrize(
+    ("flags", "name"), [("avx avx2 avx512f", "X (avx512f)"), ("avx avx2", "X (avx2)"), ("sse", "X")]
+)
+def test_the_name_of_the_cpu_has_its_vectors(tmp_path, monkeypatch, flags, name):
+    # one name is that of several CPUs in virtual machines, and their last digits differ
+    (tmp_path / "cpuinfo").write_text(
+        f"processor: 0\nmodel\t: 1\nmodel name\t: X\nflags\t: {flags}\n"
+    )
+    monkeypatch.setattr(machine, "PROC", tmp_path)
+    assert machine.cpu_model.__wrapped__() == name
+
+
 def test_a_system_that_tells_nothing(tmp_path, monkeypatch):
     for module, name in (
         (machine, "PROC"),

@@ -153,8 +153,7 @@ def _in_order(ref: Ref, searched: Sequence[str]) -> Ref:
     params = dict(sorted(ref.params.items(), key=lambda item: place(item[0])))
     for name, value in params.items():
         if isinstance(value, Ref):
-            within = [path.removeprefix(f"{name}.") for path in searched]
-            params[name] = _in_order(value, within)
+            params[name] = _in_order(value, [path.removeprefix(f"{name}.") for path in searched])
     return replace(ref, params=params)
 
 

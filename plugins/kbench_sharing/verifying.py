@@ -65,6 +65,9 @@ _OF_CLASSES = ("balanced_accuracy", "f1_macro", "mcc", "roc_auc", "average_preci
 _ONE_ROW, _ONE_ROW_OF_CLASS = 1.01, 2.5
 """What one row of the test part may change, in units of 1 / rows."""
 
+_OF_GRAM = 1e-8
+"""Absolute rounding of the relative errors of Gram matrices: the square root of eps."""
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -116,8 +119,10 @@ def agreement(
 
 
 def _tolerance(name: str, n_test: float) -> float:
-    """Return what one row with another label may change of a metric."""
+    """Return what rounding, and one row with another label, may change of a metric."""
     name = name.removeprefix(DEFAULT)
+    if name.startswith("gram_error_"):
+        return _OF_GRAM
     rows = _ONE_ROW if name in _OF_LABELS else _ONE_ROW_OF_CLASS if name in _OF_CLASSES else 0.0
     return rows / n_test if n_test else 0.0
 

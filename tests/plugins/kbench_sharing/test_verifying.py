@@ -74,6 +74,15 @@ def test_the_label_of_one_row_is_noise_on_another_cpu_only(theirs):
     assert compared(theirs, True, log_loss=0.41).verdict == "different"
 
 
+def test_a_gram_error_is_rounded_on_another_cpu(theirs):
+    theirs = theirs.model_copy(
+        update={"metrics": {**theirs.metrics, "gram_error_frobenius": 2e-10}}
+    )
+    assert compared(theirs, gram_error_frobenius=4e-10).verdict == "different"
+    assert compared(theirs, True, gram_error_frobenius=4e-10).verdict == "noise"
+    assert compared(theirs, True, gram_error_frobenius=4e-8).verdict == "different"
+
+
 def test_other_rows_or_another_choice_of_the_search_differ(theirs):
     details = theirs.details.model_dump()
     others = agreement(theirs, theirs.metrics, {**details, "split_hash": "0" * 16}, True)
