@@ -125,7 +125,7 @@ from kbench.planning.suite_file import (
     read_block_protocol,
 )
 from kbench.planning.suite_plan import SuitePlan
-from kbench.planning.tasks import set_metric
+from kbench.planning.tasks import set_metric, task_rows
 from kbench.records import (
     Added,
     Cell,
@@ -661,6 +661,7 @@ __all__ = [
     "take_rows",
     "takes_weights",
     "task_key",
+    "task_rows",
     "text",
     "tick",
     "transpose_table",

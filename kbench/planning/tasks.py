@@ -9,7 +9,7 @@ from functools import partial
 
 from kbench.errors import SuiteError
 from kbench.evaluation.definitions import METRICS, NEVER_RANKED, SEARCHED, default_metric
-from kbench.evaluation.sizes import check_split_size
+from kbench.evaluation.sizes import check_split_size, holdout_sizes
 from kbench.messages import similar
 from kbench.planning.cells import cell_problems, cells
 from kbench.planning.component_refs import relabel_for_task
@@ -26,6 +26,21 @@ def find_task(datasets: Facts) -> TaskType | None:
     """Return the task of the first dataset with facts; None if there is none."""
     tasks = (facts.task for facts in datasets.values() if isinstance(facts, DatasetFacts))
     return next(tasks, None)
+
+
+def task_rows(n_samples: int, protocol: Protocol) -> tuple[int, int]:
+    """Return the training and test rows of a task on `n_samples` rows.
+
+    Official splits are known from the data only; they count as folds.
+
+    >>> task_rows(1000, Protocol(max_train_rows=500)), task_rows(1000, Protocol(cv="holdout"))
+    ((500, 200), (700, 300))
+    """
+    n_train = n_samples * (protocol.n_folds - 1) // protocol.n_folds
+    n_test = n_samples - n_train
+    if protocol.cv in ("holdout", "ordered"):
+        n_train, n_test = holdout_sizes(n_samples, protocol)
+    return min(n_train, protocol.max_train_rows or n_samples), n_test
 
 
 def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:

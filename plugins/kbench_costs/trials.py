@@ -18,11 +18,11 @@ from kbench.features import (
     Run,
     Visible,
     get_width,
-    holdout_sizes,
     set_width,
     strata,
+    task_rows,
 )
-from kbench.records import Cell, Cost, DatasetFacts, Protocol, Result
+from kbench.records import Cell, Cost, Protocol, Result
 from kbench.records.canonical import to_json
 from kbench_costs.prediction import estimate, extrapolate
 
@@ -43,22 +43,13 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> 
     facts = planned.dataset
     if facts is None or planned.problem is not None or planned.done or not planned.missing:
         return False
-    n = _rows(facts, planned.cell.protocol)
+    # the data decide how many rows official splits have
+    protocol, n = planned.cell.protocol, facts.n_samples
+    n = n if protocol.cv == "official" else min(n, sum(task_rows(n, protocol)))
     widths = [facts.n_features, get_width(planned.cell) or 0]
     if registry.get("learner", planned.cell.learner.name).uses_kernel:
         widths.append(n)
     return n >= ROWS or 8 * n * max(widths) > limit_mib * 2**20 / 2
-
-
-def _rows(facts: DatasetFacts, protocol: Protocol) -> int:
-    """Return the training and test rows of a task; of official splits, all rows."""
-    n_train = n = facts.n_samples
-    if protocol.cv == "official":
-        return n
-    n_test = n // protocol.n_folds
-    if protocol.cv in ("holdout", "ordered"):
-        n_train, n_test = holdout_sizes(n, protocol)
-    return min(n, min(n_train, protocol.max_train_rows or n) + n_test)
 
 
 OUTER, FLOAT32 = "refit_maps_in_inner_folds = false", 'block_dtype = "float32"'
@@ -86,8 +77,10 @@ def alternatives(planned: PlannedCell, registry: Registry) -> list[tuple[str, Ce
 SPLITS_SD, MEMORY_OF_SPLITS_SD = 0.12, 0.06
 """Standard deviations of the logarithms of costs between splits of a cell."""
 
-TIME_SLOPES, MEMORY_SLOPES = (1.0, 0.7, 0.3, 1.5), (0.5, 0.2, 0.3, 1.0)
-"""Exponents of rows, classes, columns and components that are assumed before any is measured."""
+TIME_SLOPES, MEMORY_SLOPES = (0.7, 0.3, 0.7, 0.3, 1.5), (0.35, 0.15, 0.2, 0.3, 1.0)
+"""Exponents of training and test rows, classes, columns and components that are assumed before any
+is measured. Both kinds of rows count: many splits have few training rows and many test rows.
+"""
 
 _families: WeakKeyDictionary[Run, dict[str, list[PlannedCell]]] = WeakKeyDictionary()
 
@@ -156,9 +149,8 @@ def _measured(result: Result) -> tuple[float, float]:
 def _sizes(planned: PlannedCell) -> list[int]:
     facts = planned.dataset
     assert facts is not None
-    n_rows = min(facts.n_samples, planned.cell.protocol.max_train_rows or facts.n_samples)
-    sizes = (n_rows, facts.n_classes, facts.n_features, get_width(planned.cell) or 1)
-    return [max(1, size) for size in sizes]
+    rows, width = task_rows(facts.n_samples, planned.cell.protocol), get_width(planned.cell)
+    return [max(1, size) for size in (*rows, facts.n_classes, facts.n_features, width or 1)]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from kbench import Dataset, DatasetSource, FeatureMap, Learner, SuiteError
 from kbench.planning.cells import cells
 from kbench.planning.planner import Planner
 from kbench.planning.suite_file import read
-from kbench.planning.tasks import set_metric
-from kbench.records import DatasetFacts, Metric, Problem
+from kbench.planning.tasks import set_metric, task_rows
+from kbench.records import DatasetFacts, Metric, Problem, Protocol
 from kbench.registry.registry import build
 
 CLASSES = DatasetFacts("a" * 64, name="iris")
@@ -171,3 +171,22 @@ def test_splits_that_the_rows_do_not_allow_are_refused_with_the_rows(registry, p
         set_metric(given, {"iris": replace(CLASSES, n_samples=150)}, registry)
     assert refused.value.problems == (words,)
     set_metric(given, {"iris": replace(CLASSES, n_samples=1500)}, registry)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows"),
+    [
+        ({}, (800, 200)),
+        ({"n_folds": 3}, (666, 334)),
+        ({"max_train_rows": 500}, (500, 200)),
+        ({"max_train_rows": 5000}, (800, 200)),
+        ({"cv": "holdout"}, (700, 300)),
+        ({"cv": "ordered", "test_size": 100}, (900, 100)),
+        ({"cv": "ordered", "train_size": 0.5, "test_size": 100}, (500, 100)),
+        ({"cv": "holdout", "max_train_rows": 10}, (10, 300)),
+        ({"cv": "group_duplicates"}, (800, 200)),
+        ({"cv": "official"}, (800, 200)),
+    ],
+)
+def test_rows_of_a_task_are_those_of_its_split(sizes, rows):
+    assert task_rows(1000, Protocol(**sizes)) == rows

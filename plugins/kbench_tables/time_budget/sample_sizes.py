@@ -62,14 +62,12 @@ def n_train(planned: features.PlannedCell) -> int:
     """Return the training rows of a cell."""
     facts, protocol = planned.dataset, planned.cell.protocol
     assert facts is not None
-    return protocol.max_train_rows or all_train_rows(protocol, facts.n_samples)
+    return features.task_rows(facts.n_samples, protocol)[0]
 
 
 def all_train_rows(protocol: records.Protocol, n_samples: int) -> int:
     """Return the training rows of a split of all rows."""
-    if protocol.cv == "holdout":
-        return features.holdout_sizes(n_samples, protocol)[0]
-    return n_samples * (protocol.n_folds - 1) // protocol.n_folds
+    return features.task_rows(n_samples, replace(protocol, max_train_rows=None))[0]
 
 
 def apply_chosen(cell: records.Cell, below: features.PlannedCell) -> records.Cell | None:

@@ -305,6 +305,22 @@ def test_results_say_more_than_trials():
     assert of_splits.memory_mib.value == pytest.approx(105.0)
 
 
+def test_costs_of_other_datasets_are_compared_by_training_and_test_rows():
+    """A dataset of many rows has as few training rows as a small one, and more test rows."""
+    run, protocol = Families(), holdout(test_size=0.5, max_train_rows=1000)
+    cell = Cell(Ref("data"), Ref("rff"), Ref("ridge"), protocol)
+    known, alike, more = (
+        PlannedCell(cell, name, DatasetFacts("c" * 64, n_samples=n, n_features=10), 5)
+        for name, n in (("known", 2000), ("alike", 2000), ("more", 200_000))
+    )
+    chosen.remember(run, [known, alike, more])
+    known.results[0] = result(1.0, 30.0)
+    assert chosen.task_cost(run, alike).seconds.value == pytest.approx(1.0)
+    # 1,000 and 100,000 test rows
+    assert chosen.task_cost(run, more).seconds.value == pytest.approx(100**0.3)
+    assert chosen.task_cost(run, more).memory_mib.value == pytest.approx(30 * 100**0.15)
+
+
 def result(cpu_s, memory_mib):
     metrics = {"peak_memory_mib": memory_mib}
     return Result("task", "cell", 0, "ok", metrics, cpu_s=cpu_s)

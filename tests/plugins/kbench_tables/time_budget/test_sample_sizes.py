@@ -1,9 +1,35 @@
-"""The standard error of scores on test rows."""
+"""Training rows of samples, and the standard error of scores on test rows."""
 
 import math
 
-from kbench.records import ACCURACY, DatasetFacts, Metric
-from kbench_tables.time_budget.sample_sizes import class_shares, standard_error
+import pytest
+
+from kbench.planning.planned import PlannedCell
+from kbench.records import ACCURACY, Cell, DatasetFacts, Metric, Protocol, Ref
+from kbench_tables.time_budget.sample_sizes import (
+    all_train_rows,
+    class_shares,
+    n_train,
+    standard_error,
+)
+
+
+@pytest.mark.parametrize(
+    ("cv", "most", "expected"),
+    [
+        ("stratified", None, 800),
+        ("ordered", None, 900),
+        ("holdout", 500, 500),
+        ("holdout", 5000, 900),
+        ("official", None, 800),
+    ],
+)
+def test_a_cell_has_at_most_the_training_rows_of_its_split(cv, most, expected):
+    protocol = Protocol(cv=cv, test_size=0.1, max_train_rows=most)
+    cell = Cell(Ref("data"), Ref("identity"), Ref("ridge"), protocol)
+    facts = DatasetFacts("c", n_samples=1000)
+    assert n_train(PlannedCell(cell, "key", facts, 1)) == expected
+    assert all_train_rows(protocol, 1000) == (900 if cv in ("ordered", "holdout") else 800)
 
 
 def test_the_noise_of_a_mean_over_classes_is_that_of_their_rows():
