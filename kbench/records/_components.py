@@ -250,6 +250,7 @@ class Learner:
     rotation_invariant: bool = False
     baseline: bool = False
     family: str = ""
+    compares_rows: bool = False
 
     @property
     def tasks(self) -> tuple[TaskType, ...]:

@@ -199,8 +199,7 @@ class _Costs:
 
     def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
         learner = self._run.registry.get("learner", cell.learner.name)
-        # liblinear needs more passes over more rows
-        compares = learner.family == "neighbours" or cell.learner.name == "liblinear"
+        compares = learner.compares_rows or learner.family == "neighbours"
         time = cost.PAIRS_OF_KERNEL if compares or learner.uses_kernel else cost.PAIRS
         growth = time, cost.PAIRS_OF_KERNEL if learner.uses_kernel else cost.PAIRS
         return _Subject(key, cell, task, samples, list(self._known.get(key, ())), growth)
