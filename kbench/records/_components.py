@@ -234,6 +234,11 @@ class Learner:
         Kind of the learner: "linear" in the features, "kernel", "neighbours", "trees",
         "networks", or "baseline". Unless it is "linear", it is also the family of the learner's
         methods without a map. By default the learner is the only member of its family.
+    compares_rows : bool, default False
+        The time may grow faster than the rows, as that of all pairs of rows does. Predictions
+        of costs expect this of kernel methods and of the family "neighbours" in any case. An
+        estimator may also have ``scale_sizes(share)``, which scales sizes that decide how rows
+        are computed, such as that of a cache, for a sample with a share of the rows.
     """
 
     name: str
