@@ -224,6 +224,9 @@ class _Costs:
         if not sizes:
             self._grow(subject, n_splits)
         good = [trial.n_rows for trial in subject.trials if trial.status == "ok"]
+        if subject.growth[1] > 1 and len(good) == 2:
+            # two do not show whether pairs of rows need the memory
+            self._trial(subject, round(math.sqrt(math.prod(good))))
         if good:
             self._trial(subject, min(good), has_metrics=True)
         if good and subject.cell.protocol.threads > 1:

@@ -8,8 +8,9 @@ whatever a plugin does. `predict` extrapolates from the trials of a cell to all 
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from operator import mul
 
 import numpy as np
@@ -34,15 +35,17 @@ Point = tuple[float, float]
 class Growth:
     """Growth of a kind of cost that is assumed before any is measured.
 
-    A cost is ``a + b * rows**c`` with a, b >= 0. The exponent c is close to `exponent`, by
-    about `exponent_scale`. `noise` is the relative error of a measured cost, and `drift`
-    that of the law for each factor e of the rows beyond those that were measured.
+    A cost is ``a * rows**c0 + b * rows**c`` with a, b >= 0 and one of several c0, `least`. The
+    exponent c is close to `exponent`, by about `exponent_scale`. `noise` is the relative error of
+    a measured cost, and `drift` that of the law for each factor e of the rows beyond those that
+    were measured.
     """
 
     exponent_scale: float
     noise: float
     drift: float
     exponent: float = 1.0
+    least: tuple[float, ...] = (0.0,)
 
     def predict(self, points: Sequence[Point], n_rows: float, pairs: float = PAIRS) -> Estimate:
         """Predict the cost of a number of rows from costs of fewer rows.
@@ -50,9 +53,11 @@ class Growth:
         Laws with all exponents are fitted to the points by relative errors, and weighed by
         how well they fit. There must be at least one point; costs are positive.
         """
-        errors, costs, variances = _laws(points, n_rows)
+        exponents = np.array(list(product(self.least, _EXPONENTS)))
+        errors, costs, variances = _laws(points, n_rows, exponents[:, None])
         # of a Cauchy distribution: another exponent is unlikely, and not impossible
-        prior = self._prior(self.exponent) + pairs * self._prior(2.0)
+        scaled = ((exponents[:, 1:] - [self.exponent, 2.0]) / self.exponent_scale) ** 2
+        prior = 1 / (1 + scaled) @ [1.0, pairs]
         weights = prior * np.exp((errors.min() - errors) / (2 * self.noise**2))
         logs = np.log(costs)
         mean = float(np.average(logs, weights=weights))
@@ -63,26 +68,23 @@ class Growth:
         sd = math.hypot(math.sqrt(variance), self.drift * beyond)
         return estimate(mean, math.hypot(sd, self.noise))
 
-    def _prior(self, exponent: float) -> np.ndarray:
-        return np.asarray(1 / (1 + ((_EXPONENTS - exponent) / self.exponent_scale) ** 2))
 
-
-def _laws(points: Sequence[Point], n_rows: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Fit a law with each exponent by relative errors.
+def _laws(
+    points: Sequence[Point], n_rows: float, exponents: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Fit the laws of two terms with each pair of exponents by relative errors.
 
     Return the sums of squared errors, the costs of `n_rows`, and their variances over their
     squares, for costs of variance 1.
     """
     rows, costs = np.array(points, dtype=np.float64).T
-    most, exponents = rows.max(), _EXPONENTS[:, None]
-    grown = (rows / most) ** exponents
-    terms = np.stack([np.ones_like(grown), grown], axis=2) / costs[:, None]
+    terms = (rows[:, None] / rows.max()) ** exponents / costs[:, None]
     # a term that would be negative is left out; a single point is of the one that grows
     used = np.linalg.pinv(terms).sum(axis=2) >= 0 if len(points) > 1 else np.array([[False, True]])
     solved = np.linalg.pinv(terms * used[:, None, :])
     laws = solved.sum(axis=2)[:, :, None]
     errors = ((terms @ laws - 1) ** 2).sum(axis=(1, 2))
-    at = np.stack([np.ones_like(exponents), (n_rows / most) ** exponents], axis=2)
+    at = (n_rows / rows.max()) ** exponents
     values = (at @ laws)[:, 0, 0]
     return errors, values, ((at @ solved) ** 2).sum(axis=(1, 2)) / values**2
 
@@ -108,19 +110,23 @@ TIME = Growth(exponent_scale=0.05, noise=0.06, drift=0.06)
 MEMORY = Growth(exponent_scale=0.05, noise=0.03, drift=0.04, exponent=0.95)
 """Growth of memory: the sizes of matrices with a row for each row of the data, or fewer."""
 
+MEMORY_OF_KERNEL = replace(MEMORY, exponent=2.0, least=(0.0, 1.0))
+"""Growth of the memory of learners with kernels: such matrices, and kernel values of pairs."""
+
 HELD = 0.3
 """Part of the memory of a search that is held while metrics are computed, which follow it."""
 
-LAST, LAST_OF_KERNEL = 3, 1
-"""Trials that memory is predicted from: those on the most rows. Small Gram matrices are lost in
-the rest.
-"""
+LAST = 3
+"""Trials that memory is predicted from: those on the most rows."""
 
 THREADS_SD = 0.1
 """Standard deviation of the logarithm of the CPU time with several threads over that with one."""
 
-MIN_MB, MIN_S = 8.0, 0.03
-"""Costs whose growth is lost in others: they are added before the fit, and taken off after."""
+MIN_MB, MIN_MB_OF_KERNEL, MIN_S = 8.0, 0.5, 0.03
+"""Costs whose growth is lost in others: they are added before the fit, and taken off after.
+
+A kernel needs few numbers besides those that grow with the rows and with their pairs.
+"""
 
 
 def predict(
@@ -172,8 +178,10 @@ def predict(
         least = max(trial.memory_mib * n_rows / trial.n_rows for trial in over)
     memory = Estimate(least, least, least)
     if plain:
-        points = _points(plain, "memory_mib")[-(LAST_OF_KERNEL if memory_pairs > 1 else LAST) :]
-        memory = MEMORY.predict(points, n_rows, memory_pairs).map(lambda mib: mib - MIN_MB)
+        uses_kernel = memory_pairs > 1
+        law, added = (MEMORY_OF_KERNEL, MIN_MB_OF_KERNEL) if uses_kernel else (MEMORY, MIN_MB)
+        points = _points(plain, "memory_mib", added)[-LAST:]
+        memory = law.predict(points, n_rows).map(lambda mib: mib - added)
         metrics = [trial.memory_mib - HELD * other.memory_mib for trial, other in both]
         with_held = max([0.0, *metrics]) + HELD * memory.value
         more = max([0.0, *(trial.memory_mib - alone.memory_mib for trial, alone in together)])
@@ -224,12 +232,11 @@ def seconds_of(trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS) -> fl
     return TIME.predict(_points({t.n_rows: t for t in trials}), n_rows, pairs).value - MIN_S
 
 
-_ADDED = {"memory_mib": MIN_MB, "seconds": MIN_S}
-
-
-def _points(trials: Mapping[int, Trial], cost: str = "seconds") -> list[Point]:
+def _points(
+    trials: Mapping[int, Trial], cost: str = "seconds", added: float = MIN_S
+) -> list[Point]:
     """Return costs by rows, in the order of the rows, with a constant added."""
-    return sorted((n, getattr(trial, cost) + _ADDED[cost]) for n, trial in trials.items())
+    return sorted((n, getattr(trial, cost) + added) for n, trial in trials.items())
 
 
 MARGIN = 0.95
@@ -277,17 +284,18 @@ def round_width(width: float) -> int:
 
 
 def too_large(cost: Cost, limit_mib: float, name: str = "", largest: int | None = None) -> str:
-    """Say that a task does not fit into the limit of memory, and what would.
+    """Say that a task does not fit into the limit of memory, how long it takes, and what would fit.
 
     >>> from kbench.records import Estimate
-    >>> cost = Cost(Estimate(41_984, 39_000, 45_000))
-    >>> too_large(cost, 4096, "n_components", 2000)
-    'needs 41 GiB, the limit is 4 GiB; n_components up to about 2,000 should fit'
+    >>> cost = Cost(Estimate(41_984, 39_000, 45_000), Estimate(90, 80, 101))
+    >>> too_large(cost, 4096, "columns", 2000)
+    'needs 41 GiB (and 90 s of CPU time), the limit is 4 GiB; columns up to about 2,000 should fit'
     """
     least = "at least " if cost.is_least else ""
     need, limit = map(format_memory, (cost.memory_mib.value, limit_mib))
     advice = "" if largest is None else f"; {name} up to about {largest:,} should fit"
-    return f"needs {least}{need}, the limit is {limit}{advice}"
+    time = f" (and {format_seconds(cost.seconds.value)} of CPU time)" if cost.seconds else ""
+    return f"needs {least}{need}{time}, the limit is {limit}{advice}"
 
 
 def too_long(seconds: Estimate | None, timeout_s: float, protocol: Protocol) -> str:

@@ -342,6 +342,7 @@ def test_a_refusal_names_the_option_that_fits(runner, monkeypatch):
     monkeypatch.setattr(costs._Costs, "_variant", lambda *given: make_cost(90.0, 1e-3))
     plan = preview(runner(wide(5), memory=150)[0])
     assert re.search(
+        r"^needs .* \(and [\d.]+ m?s of CPU time\), "
         r"the limit is 150 MiB; max_train_rows up to about [\d,]+ should fit; "
         rf"with {OUTER} in \[protocol\], 0.001 s of CPU time and 90 MiB$",
         plan.cells[0].problem.reason,

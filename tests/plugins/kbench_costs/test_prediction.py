@@ -251,6 +251,27 @@ def test_memory_of_further_threads_is_added():
     assert more - cost.predict(trials(), 400_000).memory_mib.value == pytest.approx(110 - 81.92)
 
 
+@pytest.mark.parametrize(
+    "law",
+    [
+        lambda n: 4.5 + 1.4e-6 * n**2,  # a cache of kernel values that fills
+        lambda n: 4e-3 * n + 3e-6 * n**2,
+        lambda n: 6e-3 * n,  # of many classes: the pairs of rows of two are few
+        lambda n: 1e-6 * n**2,
+    ],
+    ids=["constant and pairs", "rows and pairs", "rows", "pairs"],
+)
+def test_trials_show_whether_a_kernel_needs_memory_for_pairs_of_rows(law):
+    known = [Trial(n, False, "ok", n / 1000, law(n)) for n in (1024, 2048, 4096)]
+    pairs = cost.PAIRS_OF_KERNEL, cost.PAIRS_OF_KERNEL
+    memory = cost.predict(known, 12_000, *pairs).memory_mib
+    assert memory.value == pytest.approx(law(12_000), rel=0.15)
+    assert memory.low < law(12_000) < memory.high
+    # one trial, which says nothing of the growth
+    alone = cost.predict(known[:1], 12_000, *pairs).memory_mib
+    assert alone.low < law(1024) * (12_000 / 1024) ** 2 < alone.high
+
+
 class Families:
     """A run, as far as costs of methods are concerned."""
 
