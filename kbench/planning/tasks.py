@@ -31,7 +31,7 @@ def find_task(datasets: Facts) -> TaskType | None:
 def task_rows(n_samples: int, protocol: Protocol) -> tuple[int, int]:
     """Return the training and test rows of a task on `n_samples` rows.
 
-    Official splits are known from the data only; they count as folds.
+    Only the data have the sizes of official splits, which count as folds here.
 
     >>> task_rows(1000, Protocol(max_train_rows=500)), task_rows(1000, Protocol(cv="holdout"))
     ((500, 200), (700, 300))
