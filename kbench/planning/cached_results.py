@@ -60,8 +60,9 @@ def recall(
 
     Returned is the number of missing splits that the journal has in lines that cannot be read.
     Where all splits that are asked for are ok, those that follow and are ok too belong to the cell
-    as well: asking for fewer loses nothing. Tasks that hit a limit which is higher in `limits` are
-    left out, so that they are computed again; `retry_failed` leaves out all that failed.
+    as well: asking for fewer loses nothing. They do not if only they are out of date. Tasks that
+    hit a limit which is higher in `limits` are left out, so that they are computed again;
+    `retry_failed` leaves out all that failed.
     """
     planned, journal = list(planned), validity.journal
     unreadable: set[str] = set()
@@ -77,7 +78,7 @@ def recall(
             for index in span:
                 result, why = chosen.get(task_key(cell.key, index), (None, ""))
                 is_ok = result is not None and result.is_ok
-                all_ok = all_ok and is_ok
+                all_ok = all_ok and is_ok and (index < asked or not why or bool(cell.outdated))
                 if index >= asked and not all_ok:
                     break
                 if result and (is_ok or not (retry_failed or _is_raised(result, limits))):

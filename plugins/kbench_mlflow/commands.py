@@ -100,12 +100,11 @@ def ui(
 
 def _addresses(uri: str, suite: str, server: str) -> dict[str, str]:
     """Return the addresses of a suite's pages by name; write missing views to the store."""
-    from kbench_mlflow.delivery import views_of
-    from kbench_mlflow.reading import read_stored_results
+    from kbench_mlflow.delivery import read_all_results, views_of
     from kbench_mlflow.tracking.store import Store
     from kbench_mlflow.tracking.views import ui_address
 
-    stored = read_stored_results(features.Query(suite, {"store": uri}, "all"))
+    stored = read_all_results(features.Query(suite, {"store": uri}, "all"))
     handle = Store(uri)
     experiment = handle.experiment(stored.name)
     views = views_of(features.load_registry(), lambda text: echo(text, err=True))

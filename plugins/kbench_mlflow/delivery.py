@@ -16,7 +16,14 @@ from kbench.messages import did_you_mean, plural
 from kbench.records import ACCURACY, Delivered
 from kbench.records.canonical import Json
 from kbench_mlflow.known_stores import journals
-from kbench_mlflow.reading import LEFT_OUT, row_of_run, rows_without_run, tags_without_run, uri_of
+from kbench_mlflow.reading import (
+    LEFT_OUT,
+    read_stored_results,
+    row_of_run,
+    rows_without_run,
+    tags_without_run,
+    uri_of,
+)
 from kbench_mlflow.runs import build_run, method_runs
 from kbench_mlflow.tracking.database import read_delivered_runs
 from kbench_mlflow.tracking.run import CellRun, Experiment
@@ -314,6 +321,21 @@ def sync_suites(
                 return
 
 
+def _leave(holder: features.Holder | None) -> None:
+    raise _Busy
+
+
+def read_all_results(query: features.Query) -> features.StoredResults:
+    """Read what a query names, after delivery of what a killed command left in the journal."""
+    uri, suite = uri_of(query.given.get("store")), features.get_experiment(query.suite)
+    for place, journal in journals().items():
+        left = {suite} & {*features.Plans(journal).list_open(name := Store(uri).name)}
+        for synced in _deliver(place, journal, left, uri, _leave, None, name):
+            if said := synced.delivered.problem or (synced.delivered.written and synced.sentence):
+                query.notice(f"pending from an earlier command: {said}")
+    return read_stored_results(query)
+
+
 def deliver_leftovers(
     journal: features.Journal, machine: str, store: str, views: Mapping[str, View] | None = None
 ) -> Iterator[Synced]:
@@ -322,13 +344,9 @@ def deliver_leftovers(
     Suites that another process is working on are left to it. `machine` is the
     owner of the journal, `store` the URI of the MLflow store.
     """
-
-    def leave(holder: features.Holder | None) -> None:
-        raise _Busy
-
     name = Store(store).name
     return _deliver(
-        machine, journal, features.Plans(journal).list_open(name), store, leave, views, name
+        machine, journal, features.Plans(journal).list_open(name), store, _leave, views, name
     )
 
 

@@ -54,12 +54,12 @@ def kbench_run_finished(run: features.Run, report: features.Report) -> features.
 
 @hookimpl
 def kbench_stored_results(query: features.Query) -> features.StoredResults | None:
-    """Read the runs of a suite back."""
+    """Read the runs of a suite back, those included that a killed command did not deliver."""
     if query.file:
         return None
-    from kbench_mlflow.reading import read_stored_results
+    from kbench_mlflow.delivery import read_all_results
 
-    return read_stored_results(query)
+    return read_all_results(query)
 
 
 @hookimpl

@@ -75,7 +75,7 @@ def create(
     registry = features.load_registry()
     filters, add = (dataset, feature_map, learner), (add_datasets, add_feature_maps, add_learners)
     chosen = features.select_suite(suite, registry, *filters, add=add, n_splits=n_splits, data=data)
-    saved = recall_results(chosen, registry)
+    saved = recall_results(chosen, registry, n_splits)
     files = build_files(
         saved,
         features.find(suite, registry)[0],

@@ -52,8 +52,10 @@ class Saved:
         return manifest
 
 
-def recall_results(suite: Suite, registry: features.Registry) -> Saved:
+def recall_results(suite: Suite, registry: features.Registry, n_splits: int | None = None) -> Saved:
     """Return the cells of a suite whose results hold: all they were made from is as it was.
+
+    With `n_splits`, they have the first splits only.
 
     BundleError is raised if no result holds.
     """
@@ -62,6 +64,9 @@ def recall_results(suite: Suite, registry: features.Registry) -> Saved:
         plan.expand({ref.label: fetching.expand(ref) for ref in suite.datasets})
     plan.settle_metric()
     planned, _ = plan.cells()
+    for cell in planned:
+        n = min(cell.n_splits, n_splits or cell.n_splits)
+        cell.n_splits, cell.results = n, {i: r for i, r in cell.results.items() if i < n}
     cells = [cell for cell in planned if cell.results and cell.dataset is not None]
     if not cells:
         raise BundleError(

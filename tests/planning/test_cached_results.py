@@ -141,6 +141,16 @@ def test_results_that_are_out_of_date_are_shown_where_they_are_wanted(journal, e
     assert (accuracies(cell), cell.outdated) == ([0.1] * 3, "")
 
 
+def test_further_splits_that_are_out_of_date_belong_to_no_valid_cell(journal, edit):
+    compute(journal, 0.1, splits=range(20))
+    edit("two")
+    compute(journal, 0.2)
+    cell = recalled(journal, also_outdated=True)
+    assert (accuracies(cell), cell.n_splits, cell.outdated) == ([0.2] * 3, 3, "")
+    edit("three")
+    assert recalled(journal, also_outdated=True).n_splits == 20
+
+
 def test_only_a_few_of_many_changes_are_named(journal, monkeypatch):
     names = [f"LAB_{number}" for number in range(5)]
     manifest = Manifest(variables=dict.fromkeys(names, "otherwise"))

@@ -20,7 +20,12 @@ from kbench.planning.plans import Plans
 from kbench.records import Cell, DatasetFacts, Details, Problem, Result, Tune
 from kbench.results.stored import Query
 from kbench.storage.journal import Journal
-from kbench_mlflow.delivery import Delivery, deliver_leftovers, sync_suites
+from kbench_mlflow.delivery import (
+    Delivery,
+    deliver_leftovers,
+    read_all_results,
+    sync_suites,
+)
 from kbench_mlflow.reading import read_stored_results, rows_without_run
 from kbench_mlflow.tracking.store import Store
 from kbench_mlflow.tracking.views import WITHOUT_RUN
@@ -276,6 +281,60 @@ def test_leftovers_go_to_the_store_that_they_were_for(journal, plans, store_uri)
     assert (found.suite, found.delivered.written) == ("trial", 1)
     assert plans.list_open(store_uri) == ["busy"]
     assert plans.list_open(AWAY) == ["other"]
+
+
+def test_results_are_complete_after_a_delivery_that_was_cut_off(journal, plans, store_uri):
+    """The command was killed when one of two runs was written."""
+    cells = [a_cell("ridge", "k1"), a_cell("svm", "k2")]
+    plans.keep(SUITE, store_uri, cells)
+    plans.keep(dataclasses.replace(SUITE, name="other"), store_uri, cells)
+    for cell in cells:
+        finish(journal, cell)
+    delivery = Delivery(store_uri, "trial", journal, machine_id())
+    (first, _), delivery.metric = plans.cells("trial")
+    delivery.offer(first)
+    said = []
+    query = Query("trial", {"store": store_uri}, notice=said.append)
+    with journal.lock(lock_name("trial", store_uri)):  # it goes on, and delivers them itself
+        assert len(read_all_results(query).rows) == 1
+    assert said == []
+    assert [row.status for row in read_all_results(query).rows] == ["ok", "ok"]
+    (text,) = said
+    assert text.endswith("2 runs, 1 written now")
+    assert len(read_all_results(query).rows) == 2
+    assert len(said) == 1
+    assert plans.list_open(store_uri) == ["other"]
+
+
+def test_results_that_never_reached_the_store_are_read_too(journal, plans, store_uri):
+    plans.keep(SUITE, store_uri, [a_cell("ridge", "k1")])
+    finish(journal, a_cell("ridge", "k1"))
+    assert len(read_all_results(Query("trial", {"store": store_uri})).rows) == 1
+
+
+def test_a_cell_is_complete_with_the_splits_of_an_earlier_plan(journal, plans, store_uri):
+    """A run with two splits was complete, and one with four was killed at the third or fourth."""
+    few = [a_cell("ridge", "k1"), a_cell("svm", "k2")]
+    plans.keep(SUITE, store_uri, few)
+    for cell in few:
+        finish(journal, cell)
+    (found,) = sync_suites(store_uri)
+    assert (found.delivered.written, found.unfinished) == (2, 0)
+    more = [dataclasses.replace(cell, n_splits=4) for cell in few]
+    plans.keep(SUITE, store_uri, more)
+    finish(journal, more[0], 2)
+    finish(journal, more[1], 3)
+    (found,) = sync_suites(store_uri)
+    assert (found.delivered.written, found.delivered.stored, found.unfinished) == (0, 2, 0)
+    finish(journal, more[0], 3)
+    (found,) = sync_suites(store_uri)
+    assert (found.delivered.written, found.unfinished) == (1, 0)
+    runs = Store(store_uri).read("trial")
+    assert {run.key: run.n_splits_done for run in runs} == {"k1": 4, "k2": 2}
+    # a cell of another key was never complete
+    plans.keep(SUITE, store_uri, [dataclasses.replace(more[0], key="k3")])
+    (found,) = sync_suites(store_uri)
+    assert found.unfinished == 1
 
 
 def run_sync(*arguments):

@@ -488,6 +488,10 @@ def test_the_splits_that_were_asked_for_are_all_splits(run):
     assert (code, "2 cells with fewer splits than planned" in err) == (0, True)
     counts = {cell["n_splits"] for cell in lines(opened("more.zip")["cells.jsonl"])}
     assert counts == {4}
+    code, out, err = run("bundle", "create", "ours.toml", "-o", "few.zip", "--n-splits", 2)
+    assert (code, err, "2 cells of ours, 4 splits" in out) == (0, "", True)
+    assert {cell["n_splits"] for cell in lines(opened("few.zip")["cells.jsonl"])} == {2}
+    assert {result["split"] for result in results_of(opened("few.zip"))} == {0, 1}
 
 
 @pytest.mark.slow
