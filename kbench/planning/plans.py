@@ -172,7 +172,8 @@ def _is_replaced(
 
 
 def _pack(cells: Iterable[PlannedCell]) -> dict[str, Any]:
-    datasets = _Numbered(lambda facts: facts and dataclasses.asdict(facts))
+    # not `asdict`, which copies the names of all columns
+    datasets = _Numbered(lambda facts: facts and dict(vars(facts)))
     protocols = _Numbered(to_json)
     refs = _Numbered(to_json_with_label)
     rows = []

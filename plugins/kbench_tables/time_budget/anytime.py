@@ -122,19 +122,19 @@ class Schedule:
         refinements.
         """
         self._ladders, self._until = self._group(self._run.cells), self._run.until
-        self._metric = self._run.suite.compared
+        self._metric, n_slots = self._run.suite.compared, self._run.options.jobs or math.inf
         self._costs = LadderCosts(self._registry, self._ladders, self._first_pace)
         while self._left > 0:
-            if (step := self._next()) is not None:
+            # with a task in each slot, a result is on its way that the next step depends on
+            if self._n_running < n_slots and (step := self._next()) is not None:
                 self._begun.add((step[0].key, step[1]))
                 yield step
             elif self._n_running:
                 self._wait(POLL_S)
             else:
                 break
-        sure = self._ladders
-        if not self._begun:  # a run that is repeated goes on
-            sure = [ladder for ladder in self._ladders if 0 in ladder.cells[0].missing]
+        # a run that is repeated goes on
+        sure = [each for each in self._ladders if self._begun or 0 in each.cells[0].missing]
         for ladder in sure[: N_SURE if self._first else 1]:
             while self._n_running and self._clock() < self._until:
                 self._wait(POLL_S)

@@ -29,10 +29,11 @@ def registry():
     return build(list_plugins())
 
 
-def steps(schedule, cells, until, plan):
+def steps(schedule, cells, until, plan, jobs=2):
     """Return the steps of a run of these cells."""
     suite = SimpleNamespace(compared=ACCURACY)
-    run = SimpleNamespace(cells=cells, suite=suite, until=until, add=plan)
+    options = SimpleNamespace(jobs=jobs)
+    run = SimpleNamespace(cells=cells, suite=suite, until=until, add=plan, options=options)
     return schedule.start_run(run).steps()
 
 
@@ -129,6 +130,23 @@ def cell(label, rows, n_candidates):
     return Cell(
         Ref("csv", {}, f"t{rows}"), Ref("identity"), Ref(LEARNERS[label], {}, label), protocol
     )
+
+
+def test_a_step_depends_on_the_result_that_is_on_its_way(registry):
+    """A slot asks for its next task before the run has recorded the last one."""
+    cells = [PlannedCell(cell(name, SAMPLES[0], 1), name, FACTS, 10) for name in ("cheap", "good")]
+    waits = []
+
+    def wait(seconds):
+        waits.append(seconds)
+        metrics = {"accuracy": 0.5, "n_train": 1.0, "n_test": 20_000.0}
+        first.results[0] = Result("t", first.key, 0, "ok", metrics, seconds=1.0, cpu_s=1.0)
+
+    schedule = Schedule(registry, wait=wait, clock=lambda: 0.0)
+    going = steps(schedule, cells, 100.0, None, jobs=1)
+    first, _ = next(going)
+    second, _ = next(going)
+    assert (len(waits), second is first) == (1, False)
 
 
 def curve(top):
