@@ -93,11 +93,9 @@ class Plans:
         The latest cell of each name, over all plans, or over those for one
         store: without cells that a later plan has under other labels, or whose
         dataset has other data there. A cell has the newest valid results, or else the
-        newest, and says in `outdated` why these are not valid. One that has all splits of an
-        earlier plan, but not of the latest, is that of the earlier plan.
+        newest, and says in `outdated` why these are not valid.
         """
         planned: dict[str, PlannedCell] = {}
-        asked: set[tuple[int, str, str]] = set()
         metric = Metric()
         codes: dict[str, str] = {}
         self.unread = 0
@@ -120,16 +118,8 @@ class Plans:
                 if name in new or not _is_replaced(cell, keys, current)
             }
             planned |= new
-            asked.update((cell.n_splits, cell.key, name) for name, cell in new.items())
         validity = Validity(self._journal, Present(), also_outdated=True)
         recall(planned.values(), validity)
-        for n, key, name in sorted(asked, reverse=True):
-            if (
-                (cell := planned.get(name))
-                and cell.key == key
-                and n <= min(cell.missing, default=0)
-            ):
-                cell.n_splits, cell.results = n, {i: cell.results[i] for i in range(n)}
         recall_added(planned.values(), validity, codes)
         validity.present.save()
         return [*planned.values()], metric

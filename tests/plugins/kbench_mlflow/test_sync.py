@@ -312,31 +312,6 @@ def test_results_that_never_reached_the_store_are_read_too(journal, plans, store
     assert len(read_all_results(Query("trial", {"store": store_uri})).rows) == 1
 
 
-def test_a_cell_is_complete_with_the_splits_of_an_earlier_plan(journal, plans, store_uri):
-    """A run with two splits was complete, and one with four was killed at the third or fourth."""
-    few = [a_cell("ridge", "k1"), a_cell("svm", "k2")]
-    plans.keep(SUITE, store_uri, few)
-    for cell in few:
-        finish(journal, cell)
-    (found,) = sync_suites(store_uri)
-    assert (found.delivered.written, found.unfinished) == (2, 0)
-    more = [dataclasses.replace(cell, n_splits=4) for cell in few]
-    plans.keep(SUITE, store_uri, more)
-    finish(journal, more[0], 2)
-    finish(journal, more[1], 3)
-    (found,) = sync_suites(store_uri)
-    assert (found.delivered.written, found.delivered.stored, found.unfinished) == (0, 2, 0)
-    finish(journal, more[0], 3)
-    (found,) = sync_suites(store_uri)
-    assert (found.delivered.written, found.unfinished) == (1, 0)
-    runs = Store(store_uri).read("trial")
-    assert {run.key: run.n_splits_done for run in runs} == {"k1": 4, "k2": 2}
-    # a cell of another key was never complete
-    plans.keep(SUITE, store_uri, [dataclasses.replace(more[0], key="k3")])
-    (found,) = sync_suites(store_uri)
-    assert found.unfinished == 1
-
-
 def run_sync(*arguments):
     command = [sys.executable, "-m", "kbench.cli", "sync", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
