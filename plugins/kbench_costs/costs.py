@@ -8,15 +8,18 @@ the journal is that of one machine.
 import json
 import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from kbench.errors import DatasetError
 from kbench.features import (
     WIDTH,
+    CallOutcome,
     Handover,
     PlannedCell,
     Run,
@@ -27,42 +30,45 @@ from kbench.features import (
     set_width,
 )
 from kbench.messages import plural
-from kbench.records import Cell, Cost, Manifest, Problem, Task, Trial
+from kbench.records import Cell, Cost, Estimate, Manifest, Problem, Task, Trial
 from kbench.records.canonical import to_json
 from kbench_costs import prediction as cost
-from kbench_costs.prediction import too_long
+from kbench_costs import trials as of_cells
 from kbench_costs.trials import Samples, alternatives, family, is_wide, needs_trials, task_cost
 
+# CPU time of the trials of a cell: a share of that predicted for all its tasks, up to a bound.
 SHARE, MAX_S = 0.05, 20.0
-"""CPU time of the trials of a cell: a share of that predicted for all its tasks, up to a bound."""
 
+# CPU time of the first trial up to which there is a second one in any case, and that of the
+# second one if the first would have no part that is the same for any rows.
 CHEAP_S, SECOND_S = 0.5, 3.0
-"""CPU time of the first trial up to which there is a second one in any case, and that of the
-second one if the first would have no part that is the same for any rows."""
 
+# Training rows of the smallest trial, at least: with fewer, trees have fewer leaves.
 FIRST_ROWS = 1024
-"""Training rows of the smallest trial, at least: with fewer, trees have fewer leaves."""
 
+# Rows of a task over those of its first trial, at most.
 MAX_BEYOND = 512
-"""Rows of a task over those of its first trial, at most."""
 
+# Rows of a trial over those of the one before, the best first.
 STEPS = (16, 8, 4, 2)
-"""Rows of a trial over those of the one before, the best first."""
 
+# Wall clock of a trial: on a loaded machine, some CPU seconds.
 TRIAL_S = 60.0
-"""Wall clock of a trial: on a loaded machine, some CPU seconds."""
 
+# A cell is skipped if a sample hits the limit of memory that should need this much of it.
 BEYOND = 1.25
-"""A cell is skipped if a sample hits the limit of memory that should need this much of it."""
 
+# CPU time of a task from which other options are tried, and the factor that is worth a word.
 LONG_TASK_S, CHEAPER = 10.0, 1.5
-"""CPU time of a task from which other options are tried, and the factor that is worth a word."""
 
+# CPU time of the smallest trial above which a cell is predicted from narrower embeddings.
 LONG_S = 5.0
-"""CPU time of the smallest trial above which a cell is predicted from narrower embeddings."""
 
+# Numbers of components that are tried for the largest that fits.
 MAX_WIDTHS = 5
-"""Numbers of components that are tried for the largest that fits."""
+
+# Components in a fit that shows where a method is computed.
+NARROW = 64
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,7 @@ class _Subject:
     trials: list[Trial]
     growth: tuple[float, float]
     manifest: Manifest = field(default_factory=Manifest)
+    last: CallOutcome | None = None
 
     def cost(self) -> Cost | None:
         return cost.predict(self.trials, self.samples.n_rows, *self.growth)
@@ -95,25 +102,21 @@ class _Subject:
 
 def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
     """Predict the costs of large cells; those that cannot stay within a limit are skipped."""
-    limit = run.suite.limits.task_memory_mib
+    limits = run.suite.limits
     # each key once
-    chosen = {cell.key: cell for cell in cells if needs_trials(cell, run.registry, limit)}
+    chosen = {it.key: it for it in cells if needs_trials(it, run.registry, limits.task_memory_mib)}
     if chosen:
         run.session.machine.acquire()
-        predictions = _Costs(run).predict(list(chosen.values()))
-    advice = []
-    for cell in cells if chosen else ():
-        if (prediction := predictions.get(cell.key)) is None:
-            continue
+    known, advice = _Costs(run).predict(list(chosen.values())) if chosen else {}, []
+    for cell, prediction in [(cell, known[cell.key]) for cell in cells if cell.key in known]:
         # times of workers are not those of this machine
-        cost = prediction.cost
-        cell.cost = replace(cost, seconds=None) if run.offer else cost
-        timeout_s = run.suite.limits.task_timeout_s
-        refusal = prediction.refusal or too_long(cell.cost.seconds, timeout_s, cell.cell.protocol)
+        cell.cost = replace(prediction.cost, seconds=None) if run.offer else prediction.cost
+        seconds, timeout_s = cell.cost.seconds, limits.task_timeout_s
+        refusal = prediction.refusal or cost.too_long(seconds, timeout_s, cell.cell.protocol)
         if refusal:
             cell.problem = Problem("skipped", refusal + prediction.advice)
         elif prediction.advice and not run.offer:
-            advice.append(f"{cell.cell.name}: a task needs {cost}{prediction.advice}")
+            advice.append(f"{cell.cell.name}: a task needs {cell.cost}{prediction.advice}")
     if advice:
         others = f" (as in {plural(len(advice) - 1, 'other cell')})" if advice[1:] else ""
         run.notice(advice[0] + others)
@@ -173,8 +176,8 @@ class _Costs:
         wanted = {cell.key for cell in cells}
         validity = Validity(self._journal, self._planner.present)
         for line in self._journal.read("trials"):
-            is_valid = not validity.explain(str(line.get("manifest", "")))
-            if is_valid and line["key"].partition("/")[0] in wanted:
+            is_wanted = line["key"].partition("/")[0] in wanted
+            if is_wanted and not validity.explain(str(line.get("manifest", ""))):
                 self._known[line["key"]] = _parse_trial(line, self._limits.task_memory_mib)
 
     def _work(self, planned: PlannedCell, slot: int) -> Prediction | None:
@@ -183,6 +186,8 @@ class _Costs:
             samples = self._make_samples(task)
         except DatasetError:
             return None  # the tasks of the cell report it
+        if task.cell.protocol.device == "cuda":
+            return self._on_gpu(planned, task, samples)
         subject = self._subject(planned.key, planned.cell, task, samples)
         if not subject.trials:
             self._try(subject, len(planned.missing))
@@ -197,11 +202,35 @@ class _Costs:
             refusal = self._refusal(predicted, subject)
         return Prediction(predicted, refusal, self._advice(planned, subject, predicted, refusal))
 
+    def _on_gpu(self, planned: PlannedCell, task: Task, samples: Samples) -> Prediction | None:
+        """Predict the memory of a GPU, by sizes; None for methods that are computed on the host.
+
+        Torch on the CPU fits few rows and components, which shows the place, the width and the way.
+        """
+        width, limit = get_width(planned.cell) or 1, self._limits.task_memory_mib
+        cell = replace(planned.cell, protocol=replace(planned.cell.protocol, device="torch-cpu"))
+        narrow = min(width, NARROW)
+        subject = self._subject("", set_width(cell, narrow) if width > 1 else cell, task, samples)
+        self._trial(subject, min(FIRST_ROWS, samples.n_rows))
+        found = subject.last.value if subject.last else None
+        if not found or "transfer_time_s" not in found["metrics"]:
+            return None
+        per_component = found["metrics"]["n_components"] / narrow
+        in_passes = any(note.startswith("fitted in passes") for note in found["details"]["notes"])
+
+        def need(n: int) -> Estimate:
+            return of_cells.gpu_memory(planned, self._run.registry, in_passes, n * per_component)
+
+        predicted, widths, most = Cost(need(width)), range(1, width), cost.MARGIN * limit
+        fits = cost.round_width(bisect_left(widths, most, key=lambda n: need(n).high)) or None
+        too_large = "on a GPU, a task " + cost.too_large(predicted, limit, WIDTH, fits)
+        return Prediction(predicted, too_large if predicted.exceeds(limit) else "")
+
     def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
         learner = self._run.registry.get("learner", cell.learner.name)
         compares = learner.compares_rows or learner.family == "neighbours"
-        time = cost.PAIRS_OF_KERNEL if compares or learner.uses_kernel else cost.PAIRS
-        growth = time, cost.PAIRS_OF_KERNEL if learner.uses_kernel else cost.PAIRS
+        memory = cost.PAIRS_OF_KERNEL if learner.uses_kernel else cost.PAIRS
+        growth = cost.PAIRS_OF_KERNEL if compares else memory, memory
         return _Subject(key, cell, task, samples, list(self._known.get(key, ())), growth)
 
     def _make_samples(self, task: Task) -> Samples:
@@ -211,8 +240,9 @@ class _Costs:
             if key not in self._samples:
                 dataset = self._cache.load(task.checksum)
                 # which test rows equal training rows matters to scores only
-                groups = np.zeros(len(dataset.y), dtype=np.int8)
-                self._samples[key] = Samples.of(assign(dataset, protocol, 0, groups))
+                self._samples[key] = Samples.of(
+                    assign(dataset, protocol, 0, np.zeros(len(dataset.y), dtype=np.int8))
+                )
             return self._samples[key]
 
     # -- trials
@@ -293,15 +323,17 @@ class _Costs:
             "split": task.split_index,
             "share": share,
         }
-        sample = samples.first(n_rows, protocol.gram_error_rows)
         with self._run.session.parents.using(task.plugins) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.task_functions:evaluate_sample",
                 payload,
                 time_s=min(TRIAL_S, self._limits.task_timeout_s),
                 memory_mib=self._limits.task_memory_mib,
-                converse=Handover(sample, protocol.map_seeds),
+                converse=Handover(
+                    samples.first(n_rows, protocol.gram_error_rows), protocol.map_seeds
+                ),
             )
+        subject.last = outcome
         subject.manifest |= self._planner.present.build(outcome.recorded) or Manifest()
         least = self._limits.task_memory_mib if outcome.status == "out_of_memory" else 0.0
         memory = max(outcome.peak_memory_mib, least)
@@ -336,12 +368,10 @@ class _Costs:
         """Write the options with which a long task needs much less, by trials of the same sizes."""
         limits, protocol, advice = self._limits, subject.cell.protocol, ""
         seconds = known.seconds.value if known.seconds else 0.0
-        is_refused = refusal or too_long(known.seconds, limits.task_timeout_s, protocol)
+        is_refused = refusal or cost.too_long(known.seconds, limits.task_timeout_s, protocol)
         best, most = math.inf if is_refused else seconds, SHARE / 2 * seconds * len(planned.missing)
-        short = (
-            trial for trial in subject.trials if trial.status == "ok" and trial.seconds <= most
-        )
-        sizes = sorted({trial.n_rows for trial in short})
+        good = (trial for trial in subject.trials if trial.status == "ok")
+        sizes = sorted({trial.n_rows for trial in good if trial.seconds <= most})
         is_long = seconds >= LONG_TASK_S and len(sizes) > 1
         for name, cell in alternatives(planned, self._run.registry) if is_long else ():
             other = self._variant(subject, name, cell, lambda it: self._try(it, 1, sizes))
@@ -350,7 +380,7 @@ class _Costs:
                 and other.seconds
                 and CHEAPER * other.seconds.value < best
                 and not other.exceeds(limits.task_memory_mib)
-                and not too_long(other.seconds, limits.task_timeout_s, protocol)
+                and not cost.too_long(other.seconds, limits.task_timeout_s, protocol)
             ):
                 best, advice = other.seconds.value, f"{advice}; with {name} in [protocol], {other}"
         return advice
@@ -367,8 +397,7 @@ class _Costs:
 
     def _largest(self, predicted: Cost, subject: _Subject, width: int) -> int | None:
         """Return the maximum number of components that should fit; None if none is found."""
-        limit = self._limits.task_memory_mib
-        needs = {width: predicted.memory_mib.high}
+        limit, needs = self._limits.task_memory_mib, {width: predicted.memory_mib.high}
         for _ in range(MAX_WIDTHS):
             smaller = cost.next_width(needs, limit)
             if smaller is None:
@@ -380,13 +409,10 @@ class _Costs:
         return cost.largest_width(needs, limit)
 
 
-def _parse_trial(line: dict[str, object], limit_mib: float) -> list[Trial]:
+def _parse_trial(line: Mapping[str, Any], limit: float) -> list[Trial]:
     """Parse a line of the journal; none if a trial hit a lower limit, or is not understood."""
-    items = line["trials"]
-    assert isinstance(items, list)
     try:
-        trials = [Trial.from_json(trial) for trial in items]
+        trials = [Trial.from_json(trial) for trial in line["trials"]]
     except TypeError:
         return []
-    is_raised = limit_mib > float(str(line["memory_mib"]))
-    return [t for t in trials if not (is_raised and t.status == "out_of_memory")]
+    return [t for t in trials if t.status != "out_of_memory" or limit <= float(line["memory_mib"])]

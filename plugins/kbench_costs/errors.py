@@ -9,8 +9,11 @@ from kbench.messages import plural
 
 def memory_errors(rows: Iterable[Row]) -> list[float]:
     """Return predicted over measured memory, minus one, of the rows that have both."""
-    names = ("predicted_memory_mib", "peak_memory_mib")
-    pairs = [map(row.metrics.get, names) for row in rows if row.status == "ok"]
+    # the memory of a GPU, if there is one
+    pairs = (
+        (m.get("predicted_memory_mib"), m.get("device_memory_mib", m.get("peak_memory_mib")))
+        for m in (row.metrics for row in rows if row.status == "ok")
+    )
     return [predicted / true - 1 for predicted, true in pairs if predicted and true]
 
 

@@ -11,10 +11,9 @@ from kbench.features import hookimpl
 def kbench_cells_planned(run: features.Run, cells: Sequence[features.PlannedCell]) -> None:
     """Predict the costs of large cells; those that cannot stay within a limit are skipped.
 
-    A run with a limited time does not spend it on that. On a GPU, trials on samples say little:
-    most of their time is that of starts and transfers.
+    A run with a limited time does not spend it on that.
     """
-    if run.options.total_s == math.inf and run.suite.protocols[0].device == "cpu":
+    if run.options.total_s == math.inf:
         from kbench_costs import costs, trials
 
         trials.remember(run, cells)

@@ -18,17 +18,17 @@ import numpy as np
 from kbench.messages import format_memory, format_seconds, option
 from kbench.records import Cost, Estimate, Protocol, Trial
 
+# Standard deviations at the ends of an interval that has nine cases of ten.
 SPREAD = 1.645
-"""Standard deviations at the ends of an interval that has nine cases of ten."""
 
 _EXPONENTS = np.arange(10, 61) / 20
 
+# Weight of the exponent 2, that of all pairs of rows, relative to the assumed exponent: of any
+# method, and of learners with kernels.
 PAIRS, PAIRS_OF_KERNEL = 0.01, 5.0
-"""Weight of the exponent 2, that of all pairs of rows, relative to the assumed exponent: of any
-method, and of learners with kernels."""
 
+# A number of rows, and a cost.
 Point = tuple[float, float]
-"""A number of rows, and a cost."""
 
 
 @dataclass(frozen=True)
@@ -96,31 +96,27 @@ def estimate(mean: float, sd: float) -> Estimate:
 
 def wider(narrow: Estimate, sd: float) -> Estimate:
     """Return an estimate to whose logarithm an error of standard deviation `sd` is added."""
-    return estimate(math.log(narrow.value), math.hypot(_sd(narrow), sd))
+    own = math.log(narrow.high / narrow.low) / (2 * SPREAD)
+    return estimate(math.log(narrow.value), math.hypot(own, sd))
 
 
-def _sd(interval: Estimate) -> float:
-    """Return the standard deviation of the logarithm of an estimate."""
-    return math.log(interval.high / interval.low) / (2 * SPREAD)
-
-
+# Growth of seconds: the work of most methods is close to linear in the rows.
 TIME = Growth(exponent_scale=0.05, noise=0.06, drift=0.06)
-"""Growth of seconds: the work of most methods is close to linear in the rows."""
 
+# Growth of memory: the sizes of matrices with a row for each row of the data, or fewer.
 MEMORY = Growth(exponent_scale=0.05, noise=0.03, drift=0.04, exponent=0.95)
-"""Growth of memory: the sizes of matrices with a row for each row of the data, or fewer."""
 
+# Growth of the memory of learners with kernels: such matrices, and kernel values of pairs.
 MEMORY_OF_KERNEL = replace(MEMORY, exponent=2.0, least=(0.0, 1.0))
-"""Growth of the memory of learners with kernels: such matrices, and kernel values of pairs."""
 
+# Part of the memory of a search that is held while metrics are computed, which follow it.
 HELD = 0.3
-"""Part of the memory of a search that is held while metrics are computed, which follow it."""
 
-LAST = 3
-"""Trials that memory is predicted from: those on the most rows."""
-
+# Standard deviation of the logarithm of the CPU time with several threads over that with one.
 THREADS_SD = 0.1
-"""Standard deviation of the logarithm of the CPU time with several threads over that with one."""
+
+# Trials that memory is predicted from: those on the most rows.
+LAST = 3
 
 MIN_MB, MIN_MB_OF_KERNEL, MIN_S = 8.0, 0.5, 0.03
 """Costs whose growth is lost in others: they are added before the fit, and taken off after.
@@ -172,10 +168,9 @@ def predict(
             seconds = wider(seconds.map(partial(mul, factor)), THREADS_SD)
         less = [trial.seconds for trial in good if trial.n_rows < n_rows]
         seconds = seconds.map(partial(max, max(less, default=0.0)))
-    least = max(trial.memory_mib for trial in trials)
-    if over:
-        # it grows in proportion to the rows, or faster
-        least = max(trial.memory_mib * n_rows / trial.n_rows for trial in over)
+    # beyond a limit it grows in proportion to the rows, or faster
+    beyond = [trial.memory_mib * n_rows / trial.n_rows for trial in over]
+    least = max(beyond or [trial.memory_mib for trial in trials])
     memory = Estimate(least, least, least)
     if plain:
         uses_kernel = memory_pairs > 1
@@ -189,11 +184,11 @@ def predict(
     return Cost(memory, seconds, bool(over))
 
 
+# Standard deviation of the exponents of sizes in a cost, about those that are assumed.
 SLOPES_SD = 0.5
-"""Standard deviation of the exponents of sizes in a cost, about those that are assumed."""
 
+# Standard deviation of the logarithms of costs of a method on tasks of equal sizes.
 SCATTER = 0.3
-"""Standard deviation of the logarithms of costs of a method on tasks of equal sizes."""
 
 
 def extrapolate(
@@ -219,12 +214,12 @@ def extrapolate(
 
 def rows_that_need(trials: Sequence[Trial], memory_mib: float, n_rows: int, *growth: float) -> int:
     """Return how many of `n_rows` rows should need an amount of memory; at most all."""
-
-    def needs(n: int) -> bool:
-        cost = predict(trials, n, *growth)
-        return cost is not None and cost.memory_mib.value >= memory_mib
-
-    return bisect_left(range(n_rows), True, lo=1, key=needs)
+    return bisect_left(
+        range(n_rows),
+        memory_mib,
+        lo=1,
+        key=lambda n: cost.memory_mib.value if (cost := predict(trials, n, *growth)) else 0.0,
+    )
 
 
 def seconds_of(trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS) -> float:
@@ -239,8 +234,8 @@ def _points(
     return sorted((n, getattr(trial, cost) + added) for n, trial in trials.items())
 
 
+# Share of the limit that is aimed at.
 MARGIN = 0.95
-"""Share of the limit that is aimed at."""
 
 
 def next_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
@@ -249,9 +244,8 @@ def next_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
     `needs` has the memory that was predicted for widths.
     """
     width, need = min(needs.items())
-    if need <= MARGIN * limit_mib or width <= 1:
-        return None
-    return min(width - 1, round_width(width * MARGIN * limit_mib / need)) or None
+    smaller = min(width - 1, round_width(width * MARGIN * limit_mib / need))
+    return smaller or None if need > MARGIN * limit_mib else None
 
 
 def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
@@ -312,5 +306,7 @@ def too_long(seconds: Estimate | None, timeout_s: float, protocol: Protocol) -> 
     allowed, enough = (
         option("task_timeout", limit) for limit in (timeout_s, math.ceil(seconds.high / n_threads))
     )
-    need = format_seconds(seconds.value)
-    return f"needs {need} of CPU time, more than {allowed} allows; {enough} should do"
+    return (
+        f"needs {format_seconds(seconds.value)} of CPU time, more than {allowed} allows; "
+        f"{enough} should do"
+    )

@@ -12,25 +12,27 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from kbench.features import (
+    BLOCK_ROWS,
     Assignment,
     PlannedCell,
     Registry,
     Run,
     Visible,
     get_width,
+    n_candidates,
     set_width,
     strata,
     task_rows,
 )
-from kbench.records import Cell, Cost, Protocol, Result
+from kbench.records import Cell, Cost, Estimate, Protocol, Result
 from kbench.records.canonical import to_json
 from kbench_costs.prediction import estimate, extrapolate
 
+# Training and test rows of a task from which the cost of its cell is predicted.
 ROWS = 20_000
-"""Training and test rows of a task from which the cost of its cell is predicted."""
 
+# Times as many components as an embedding has from which a wider one is predicted.
 MAX_WIDER = 8
-"""Times as many components as an embedding has from which a wider one is predicted."""
 
 
 def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> bool:
@@ -49,7 +51,46 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> 
     widths = [facts.n_features, get_width(planned.cell) or 0]
     if registry.get("learner", planned.cell.learner.name).uses_kernel:
         widths.append(n)
-    return n >= ROWS or 8 * n * max(widths) > limit_mib * 2**20 / 2
+    # a GPU has about eight Gram matrices of the columns, even if there are fewer rows
+    n_values = max(n, 8 * max(widths) * (protocol.device == "cuda")) * max(widths)
+    return n >= ROWS or 8 * n_values > limit_mib * 2**20 / 2
+
+
+# Matrices on a GPU: embedded blocks where a map computes one, Gram matrices where a solution is
+# computed from sums, beside these, and those for each Hessian of a fit in passes.
+OF_MAP, OF_SUMS, OF_HESSIAN = 4, 5, 2.5
+
+# Bounds on Hessians that are kept there, and on the sample that fits in passes begin with.
+KEPT_BYTES, SAMPLE_BYTES = 2**30, 2**28
+
+
+def gpu_memory(planned: PlannedCell, registry: Registry, in_passes: bool, width: float) -> Estimate:
+    """Predict the peak memory of a GPU from the sizes of what a task moves and keeps there.
+
+    These are the map, a block of inputs and embedded rows of `width` columns, and matrices of the
+    columns: sums of folds, or Hessians of fits in passes, and what is computed from them.
+    """
+    facts, cell, protocol, gram = planned.dataset, planned.cell, planned.cell.protocol, 8 * width**2
+    assert facts is not None
+    n, refit = task_rows(facts.n_samples, protocol)[0], protocol.refit_maps_in_inner_folds
+    n_folds = 1 if refit or n_candidates(cell, registry) == 1 else protocol.inner_folds
+    block = (min(BLOCK_ROWS, n // n_folds) * np.dtype(protocol.block_dtype).itemsize) * (
+        OF_MAP * width + facts.n_features
+    )
+    peaks = n_folds * gram + block, (n_folds + OF_SUMS) * gram
+    if in_passes:
+        learner, n_pairs = registry.get("learner", cell.learner.name), math.comb(facts.n_classes, 2)
+        given = {"multiclass": learner.multiclass, **learner.grid, **cell.learner.params}
+        values, scheme = given.get(str(learner.path), ()), given["multiclass"]
+        n_problems = n_pairs if scheme == "ovo" or n_pairs == 1 else facts.n_classes
+        n_values = max(1, np.size(getattr(values, "values", values)))
+        one = max(gram, min(n_values * n_problems * gram, KEPT_BYTES))
+        # Hessians of classes that share a problem are incomplete, and seldom computed again
+        of_hessian = 2 if scheme == "multinomial" and n_pairs > 1 else OF_HESSIAN
+        # fits begin together until their Hessians are as large as the bound
+        kept = of_hessian * one * min(n_folds, (KEPT_BYTES - 1) // one + 1)
+        peaks = kept + block, (OF_MAP - 1) * min(8 * width * n, SAMPLE_BYTES)
+    return estimate(math.log((8 * width * facts.n_features + max(peaks)) / 2**20), SPLITS_SD)
 
 
 OUTER, FLOAT32 = "refit_maps_in_inner_folds = false", 'block_dtype = "float32"'
@@ -74,13 +115,13 @@ def alternatives(planned: PlannedCell, registry: Registry) -> list[tuple[str, Ce
     return [(name, replace(cell, protocol=changed)) for name, changed in allowed]
 
 
+# Standard deviations of the logarithms of costs between splits of a cell.
 SPLITS_SD, MEMORY_OF_SPLITS_SD = 0.12, 0.06
-"""Standard deviations of the logarithms of costs between splits of a cell."""
 
+# Exponents of training and test rows, classes, columns and components that are assumed before
+# any is measured. Both kinds of rows count: many splits have few training rows and many test
+# rows.
 TIME_SLOPES, MEMORY_SLOPES = (0.7, 0.3, 0.7, 0.3, 1.5), (0.35, 0.15, 0.2, 0.3, 1.0)
-"""Exponents of training and test rows, classes, columns and components that are assumed before any
-is measured. Both kinds of rows count: many splits have few training rows and many test rows.
-"""
 
 _families: WeakKeyDictionary[Run, dict[str, list[PlannedCell]]] = WeakKeyDictionary()
 
@@ -88,9 +129,8 @@ _families: WeakKeyDictionary[Run, dict[str, list[PlannedCell]]] = WeakKeyDiction
 def remember(run: Run, cells: Iterable[PlannedCell]) -> None:
     """Keep the cells of a run by method, for `task_cost`."""
     families = _families.setdefault(run, {})
-    for planned in cells:
-        if planned.dataset is not None:
-            families.setdefault(_method(planned.cell), []).append(planned)
+    for planned in (each for each in cells if each.dataset is not None):
+        families.setdefault(_method(planned.cell), []).append(planned)
 
 
 def is_wide(run: Run, planned: PlannedCell) -> bool:
@@ -142,8 +182,9 @@ def _costs(planned: PlannedCell) -> tuple[float, float] | None:
 
 
 def _measured(result: Result) -> tuple[float, float]:
-    """Return memory and CPU seconds, of which logarithms are taken."""
-    return max(0.01, result.metrics.get("peak_memory_mib", 0.0)), max(1e-3, result.cpu_s)
+    """Return memory, of a GPU if there is one, and CPU seconds, of which logarithms are taken."""
+    of_host = result.metrics.get("peak_memory_mib", 0.0)
+    return max(0.01, result.metrics.get("device_memory_mib", of_host)), max(1e-3, result.cpu_s)
 
 
 def _sizes(planned: PlannedCell) -> list[int]:

@@ -40,8 +40,8 @@ from kbench_sharing.reading import ROWS, read_bundle
 from kbench_sharing.recomputed import Records, list_checks, list_records
 from kbench_sharing.untrusted_text import slug
 
+# Number of hexadecimal digits of an id that are shown.
 SHORT = 12
-"""Number of hexadecimal digits of an id that are shown."""
 
 _ID = re.compile(r"[0-9a-f]{6,64}")
 
@@ -245,8 +245,8 @@ def _n_splits(suite: str) -> int | None:
     return n_splits if isinstance(n_splits, int) else None
 
 
+# Suffixes of metrics that are meaningful only on the machine that computed them.
 OF_A_MACHINE = ("_s", "_mib")
-"""Suffixes of metrics that are meaningful only on the machine that computed them."""
 
 _SHOWN = 5
 _PINNED = ("kbench-core", "numpy", "scipy", "scikit-learn")

@@ -33,22 +33,22 @@ from kbench_sharing.untrusted_text import (
     check_versions,
 )
 
+# Version of the format, the only one that is read. Adding a field to a record below needs a new
+# version.
 FORMAT = 6
-"""Version of the format, the only one that is read. Adding a field to a record below needs a new
-version."""
 
 MANIFEST, SUITE, LOCK = "manifest.json", "suite.toml", "requirements.txt"
 DATASETS, CELLS, RESULTS = "datasets.jsonl", "cells.jsonl", "results.jsonl"
 DEPENDENCIES, PLUGINS, SOURCES = "dependencies.jsonl", "plugins.jsonl", "sources/"
 
+# Name of a rows file among the files that were read.
 ROWS_FILE = "rows.jsonl"
-"""Name of a rows file among the files that were read."""
 
+# The optional predictions of the splits.
 PREDICTIONS = "predictions.jsonl"
-"""The optional predictions of the splits."""
 
+# Files of each bundle, in addition to its manifest.
 FILES = (SUITE, LOCK, DATASETS, CELLS, RESULTS, DEPENDENCIES, PLUGINS)
-"""Files of each bundle, in addition to its manifest."""
 
 MAX_SPLITS = 100_000
 

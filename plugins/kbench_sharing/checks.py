@@ -18,11 +18,11 @@ from kbench.records.canonical import to_json
 from kbench_sharing.bundle_records import SharedCell, SharedDataset, SharedResult
 from kbench_sharing.untrusted_text import check_component
 
+# Tolerance of the ranges of metrics, for rounding.
 SLACK = 1e-9
-"""Tolerance of the ranges of metrics, for rounding."""
 
+# Relative tolerance for rounding and for the order of sums on other CPUs.
 CLOSE = 1e-6
-"""Relative tolerance for rounding and for the order of sums on other CPUs."""
 
 DAY_MS = 86_400_000
 
@@ -34,6 +34,7 @@ _POSITIVE = (
     *("log_loss", "rmse", "rmse_standardized", "mae", "crps", "crps_standardized"),
     *("interval_score_90", "peak_memory_mib", "n_test", "n_train", "n_components", "n_candidates"),
 )
+# Ranges of metrics, also of the default candidate.
 RANGES: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(_OF_SHARES, (0.0, 1.0)),
     **dict.fromkeys(_POSITIVE, (0.0, math.inf)),
@@ -41,10 +42,9 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "brier_score": (0.0, 2.0),
     "r2": (-math.inf, 1.0),
 }
-"""Ranges of metrics, also of the default candidate."""
 
+# Facts of a dataset that its checksum determines.
 _OF_CONTENT = ("task", "is_weighted", "n_samples", "n_features", "n_classes", "n_missing")
-"""Facts of a dataset that its checksum determines."""
 
 _WITHIN = ("fit_time_s", "predict_time_s", "search_time_s")
 
@@ -235,13 +235,12 @@ class Alike:
                 )
 
 
+# Significant digits of times, which vary by several per cent on one machine.
 TIME_DIGITS = 3
-"""Significant digits of times, which vary by several per cent on one machine."""
 
+# Significant digits of metrics that are not fractions of rows. The order of a sum may change a
+# metric by 1e-6 (`kbench_sharing.verifying`).
 METRIC_DIGITS = 7
-"""Significant digits of metrics that are not fractions of rows. The order of a sum may change a
-metric by 1e-6 (`kbench_sharing.verifying`).
-"""
 
 _ROWS = ("n_test", "n_train")
 _LARGEST_FOLD = 100_000

@@ -16,20 +16,20 @@ from kbench.errors import BundleError
 from kbench.records.canonical import Json, JsonObject, dumps, encodable
 from kbench_sharing.untrusted_text import MAX_COLUMN, parse_json
 
+# Number of results of a block; xz compresses long columns better.
 BLOCK = 10_000
-"""Number of results of a block; xz compresses long columns better."""
 
 # 100,000 cells of five splits
 MAX_RESULTS = 500_000
+# Minimum number of lists and objects counted per result.
 _OF_A_RESULT = 50
-"""Minimum number of lists and objects counted per result."""
 
 _CODES = (*range(35, 44), *range(45, 91), *range(94, 123), *range(124, 127), *range(0x100, 0x800))
+# Signs of values: no quote, comma, backslash or bracket; those of one byte come first.
 _SIGNS = "".join(map(chr, _CODES))
-"""Signs of values: no quote, comma, backslash or bracket; those of one byte come first."""
 
+# Minimum number of results whose columns have signs: rows files stay readable.
 _MIN_SIGNED = 100
-"""Minimum number of results whose columns have signs: rows files stay readable."""
 
 _LEAF = re.compile(r"[^\[\],]+")
 _NUMBER = re.compile(r"[-+.0-9a-z]{1,32}")

@@ -13,11 +13,11 @@ from kbench.records import INSTALLED, NAMESPACE
 from kbench_sharing.bundle_records import Bundle, SharedDependencies
 from kbench_sharing.untrusted_text import check_label
 
+# The reason why a result without dependencies is not reused.
 UNKNOWN = "its dependencies were not recorded"
-"""The reason why a result without dependencies is not reused."""
 
+# Maximum number of different names in a bundle: reuse looks up each of them.
 MAX_NAMES = 20_000
-"""Maximum number of different names in a bundle: reuse looks up each of them."""
 
 _SHOWN = 3
 _MODULE = re.compile(r"[^\W\d][\w-]*(\.[\w-]+)*")

@@ -15,11 +15,11 @@ from kbench.messages import mask, printable
 from kbench_sharing.zip_file import MAX_ZIPPED
 
 MAX_REDIRECTS = 5
+# Timeout in seconds without a byte.
 SILENCE_S = 30.0
-"""Timeout in seconds without a byte."""
 
+# Timeout in seconds for the whole file, from the DNS lookup to the last byte.
 MAX_S = 600.0
-"""Timeout in seconds for the whole file, from the DNS lookup to the last byte."""
 
 _CHUNK = 1 << 20
 

@@ -15,8 +15,8 @@ from kbench.records.canonical import JsonObject
 from kbench_sharing.bundle_records import Bundle, SharedDataset, SharedPredictions, SharedResult
 from kbench_sharing.checks import CLOSE
 
+# Maximum number of classes that the training set of a split may lack.
 _MAX_CLASSES_AWAY = 20
-"""Maximum number of classes that the training set of a split may lack."""
 
 
 def dump_predictions(

@@ -25,14 +25,14 @@ Record = TypeVar("Record", bound=bundle_records.Line)
 
 MAX_SUITE = 1 << 20
 
+# Datasets, cells or plugins.
 MAX_LINES = 100_000
-"""Datasets, cells or plugins."""
 
+# Bytes of a rows file.
 MAX_ROWS = 64 << 20
-"""Bytes of a rows file."""
 
+# End of the names of rows files.
 ROWS = ".jsonl"
-"""End of the names of rows files."""
 
 
 def read_bundle(path: Path) -> Bundle:

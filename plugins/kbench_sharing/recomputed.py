@@ -46,8 +46,8 @@ class Record(bundle_records.Line):
         return features.Check(self.split, self.verdict, self.author or features.HERE, self.at_ms)
 
 
+# Records by key of the cell and number of the split.
 Records = Mapping[tuple[str, int], list[Record]]
-"""Records by key of the cell and number of the split."""
 
 
 def hash_result(result: bundle_records.SharedResult) -> str:
@@ -126,11 +126,11 @@ def check_record(
         raise BundleError(f"split {record.split} was recomputed before it ended, or in the future")
 
 
+# Folder of these files in a repository.
 CHECKS = "checks"
-"""Folder of these files in a repository."""
 
+# Bytes of such a file.
 MAX_CHECKS = 8 << 20
-"""Bytes of such a file."""
 
 
 def records_file(rows_key: str, records: Iterable[Record]) -> tuple[str, bytes]:

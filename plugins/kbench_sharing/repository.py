@@ -40,8 +40,8 @@ from kbench_sharing.recomputed import (
 from kbench_sharing.untrusted_text import slug
 from kbench_sharing.zip_file import names_below, read_named, sha256
 
+# Folder of the rows files in a repository.
 RESULTS = "results"
-"""Folder of the rows files in a repository."""
 
 _DEPTH = 4
 
@@ -271,14 +271,14 @@ def _sweep(repository: Path) -> None:
 
 _PROTOCOLS = ("https", "ssh", "file")
 
+# An address with a protocol, or the short form of ssh (``host:path``), as git reads it.
 _URL = re.compile(
     rf"(?:{'|'.join(_PROTOCOLS)})://(?!-)\S+"
     r"|(?:\w[\w.+-]*@)?(?:[A-Za-z0-9][\w.-]+|\[[0-9A-Fa-f:.]+\]):(?!:|-|//)\S+"
 )
-"""An address with a protocol, or the short form of ssh (``host:path``), as git reads it."""
 
+# Attempts to push: others may push between the clone and ours.
 _PUSHES = 3
-"""Attempts to push: others may push between the clone and ours."""
 
 _SETTINGS = (
     # nothing of the server's or of the user's templates runs, and links are files
@@ -289,11 +289,11 @@ _SETTINGS = (
     *(word for name in _PROTOCOLS for word in ("-c", f"protocol.{name}.allow=always")),
 )
 
+# Before the attributes of the repository and the user: rows are committed as they are.
 _ATTRIBUTES = "* -text -crlf -filter -ident -working-tree-encoding\n"
-"""Before the attributes of the repository and the user: rows are committed as they are."""
 
+# Variables that git gives to its hooks: with them, another repository would be changed.
 _OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
-"""Variables that git gives to its hooks: with them, another repository would be changed."""
 
 
 def is_address(value: str) -> bool:

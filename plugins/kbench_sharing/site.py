@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 
+# Rows are compared within a group of equal data, protocol and number of splits.
 Group = tuple[str, int]
-"""Rows are compared within a group of equal data, protocol and number of splits."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from kbench.records.canonical import Json, JsonObject
 
 MAX_LABEL = 500
 MAX_LINE = 8 << 20
+# Bytes of a line, and of one that is a column of results.
 MAX_COLUMN = 256 << 20
-"""Bytes of a line, and of one that is a column of results."""
 
 _DEEPEST = 40
 _NESTING = frozenset((dict, list))
@@ -22,24 +22,24 @@ _COMPONENT = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]{0,60}")
 _LIBRARY = re.compile(r"[A-Za-z0-9.+!_ -]{1,100}")
 _HEX = re.compile(r"[0-9a-f]{64}")
+# Scripts with letters that look like those of another one.
 _SCRIPTS = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
-"""Scripts with letters that look like those of another one."""
 
 _STYLED = ("FULLWIDTH", "MATHEMATICAL")
 
+# Variation selectors, joiners, fillers and blanks that Python takes for printable.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U00016fe4"
     "\U0001d159\U000e0100-\U000e01ef]"
 )
-"""Variation selectors, joiners, fillers and blanks that Python takes for printable."""
 
+# Words that a reader takes for Latin ones; a Greek letter alone is a symbol of mathematics.
 _LIKE_LATIN = re.compile(
     "[АВЕЅІЈКМНОРСТХУҮԌԚԜасеорхуіјѕһԁԛԝѵ]+|[ΑΒΕΖΗΙΚΜΝΟΡΤΥΧαγικνορτυχ]{2,}|[ՕՏսոօ]+|[ᎪᏴᏟᎠᎬᎻᎫᏦᏞᎷᏢᏒᏚᎢᏙᎳᏃ]+"
 )
-"""Words that a reader takes for Latin ones; a Greek letter alone is a symbol of mathematics."""
 
+# ASCII and accented Latin letters, without those that look like others: Ð, ı, ĳ, ĸ, ŀ, ŉ, ſ.
 _AUTHOR = re.compile(r"[ -~À-ÏÑ-ÖØ-öø-İĴ-ķĹ-ľŁ-ňŊ-ž]*")
-"""ASCII and accented Latin letters, without those that look like others: Ð, ı, ĳ, ĸ, ŀ, ŉ, ſ."""
 
 _OTHER = re.compile(r"[^a-z0-9.]+")
 _MAX_SLUG = 60

@@ -25,8 +25,8 @@ from kbench_sharing.checks import CLOSE, round_all
 from kbench_sharing.dependencies import UNKNOWN, find_changes
 from kbench_sharing.predictions import differing
 
+# Key of a cell, and number of a split.
 Unit = tuple[str, int]
-"""Key of a cell, and number of a split."""
 
 
 def draw_sample(units: Iterable[Unit], bundle_id: str, nonce: str, k: int) -> list[Unit]:
@@ -62,11 +62,11 @@ Finding = features.Verdict | Literal["not recomputed"]
 
 _OF_LABELS = ("accuracy", "accuracy_non_duplicates", "expected_error")
 _OF_CLASSES = ("balanced_accuracy", "f1_macro", "mcc", "roc_auc", "average_precision")
+# What one row of the test part may change, in units of 1 / rows.
 _ONE_ROW, _ONE_ROW_OF_CLASS = 1.01, 2.5
-"""What one row of the test part may change, in units of 1 / rows."""
 
+# Absolute rounding of the relative errors of Gram matrices: the square root of eps.
 _OF_GRAM = 1e-8
-"""Absolute rounding of the relative errors of Gram matrices: the square root of eps."""
 
 
 @dataclass(frozen=True)

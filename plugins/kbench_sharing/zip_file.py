@@ -24,16 +24,16 @@ from kbench.features import read_file, write_file
 from kbench.messages import plural, printable
 from kbench_sharing.bundle_records import FILES, MANIFEST, PREDICTIONS, SOURCES
 
+# Bytes that a small file may take too.
 _FREE = 8 << 20
-"""Bytes that a small file may take too."""
 
+# Factors of the size; lists and objects are counted, and not their bytes.
 _UNPACKED, _LISTS, _PREDICTIONS = 100, 10, 300
-"""Factors of the size; lists and objects are counted, and not their bytes."""
 
 _FREE_LISTS = 200_000
 
+# Bytes of all files of a bundle together.
 MAX_BYTES = 2 << 30
-"""Bytes of all files of a bundle together."""
 
 
 @dataclass(frozen=True)
@@ -62,22 +62,22 @@ class Bounds:
         return min(MAX_BYTES, _FREE + _PREDICTIONS * self.n_bytes)
 
 
+# Bytes of the zip file.
 MAX_ZIPPED = 256 << 20
-"""Bytes of the zip file."""
 
+# First bytes of a zip file with entries.
 ZIP = b"PK\x03\x04"
-"""First bytes of a zip file with entries."""
 
 MAX_FILES = 2000
 MAX_NAME = 200
 
 _SOURCE = re.compile(r"sources/[A-Za-z0-9_.-]+(/[A-Za-z0-9_-]+)*/[A-Za-z0-9_-]+\.py")
 _LINES, _XZ = ".jsonl", ".xz"
+# For text: the byte before tells most of the next one, and records repeat long parts.
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 4, "pb": 0, "nice_len": 273}]
-"""For text: the byte before tells most of the next one, and records repeat long parts."""
 
+# Bytes that xz may use to unpack: its presets need 65 MiB at most.
 _XZ_MEMORY = 100 << 20
-"""Bytes that xz may use to unpack: its presets need 65 MiB at most."""
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 

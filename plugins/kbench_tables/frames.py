@@ -11,11 +11,11 @@ import pyarrow.parquet
 from kbench.errors import DatasetError
 from kbench.messages import list_some
 
+# Types of values that an object column may hold, in addition to missing ones.
 _ONE_TYPE = {
     *("empty", "string", "boolean", "integer", "floating", "mixed-integer-float", "decimal"),
     *("date", "datetime", "datetime64"),
 }
-"""Types of values that an object column may hold, in addition to missing ones."""
 
 
 def is_frame(data: object) -> bool:

@@ -18,17 +18,17 @@ from kbench_tables.text_scan import UnitScan, guess_formats, sentence, several_f
 if TYPE_CHECKING:
     import pandas
 
+# Maximum number of categories for one-hot encoding; columns with more are target-encoded.
 MAX_INDICATORS = 20
-"""Maximum number of categories for one-hot encoding; columns with more are target-encoded."""
 
+# Maximum number of different values that are counted.
 MAX_KEPT = 100_000
-"""Maximum number of different values that are counted."""
 
+# Number of different numbers or dates above which another string is an error, not a category.
 MIN_NUMBERS = 20
-"""Number of different numbers or dates above which another string is an error, not a category."""
 
+# Maximum length of a value in a message.
 SHOWN = 40
-"""Maximum length of a value in a message."""
 
 _ID = re.compile(r"(^|[\W_])(id|ids|uuid|guid|key|index)$|[a-z](Id|ID)$", re.ASCII)
 _LOWER_ID = re.compile(r"(^|[\W_])(id|uuid|guid)([\W_]|$)", re.IGNORECASE | re.ASCII)

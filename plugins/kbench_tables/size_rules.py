@@ -14,8 +14,8 @@ from kbench.records import Block, Cell, Ref, Suite
 
 Count = Annotated[int, Field(ge=0)]
 
+# The lists of a suite with rules on size.
 METHODS = {key: kind for key, kind in features.LISTS.items() if key != "datasets"}
-"""The lists of a suite with rules on size."""
 
 
 class _Bounds(features.StrictTable):

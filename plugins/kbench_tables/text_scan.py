@@ -21,14 +21,14 @@ from kbench.tables.texts import (
     split_number,
 )
 
+# Maximum share of different nonzero values without the unit of the others.
 PLAIN_SHARE = 0.1
-"""Maximum share of different nonzero values without the unit of the others."""
 
+# Maximum number of different strings that count as units.
 MAX_UNITS = 6
-"""Maximum number of different strings that count as units."""
 
+# Number of different values after which the scan of a column of mostly other strings stops.
 TRIED = 200
-"""Number of different values after which the scan of a column of mostly other strings stops."""
 
 
 class UnitScan:
@@ -138,15 +138,15 @@ def sentence(column: UnitColumn) -> str:
     return ", ".join(parts) or "brackets or a minus sign at the end mean negative"
 
 
+# Maximum numbers of strings and of formats to compare if dates may have several formats.
 MAX_MIXED, MAX_FORMATS = 1000, 4
-"""Maximum numbers of strings and of formats to compare if dates may have several formats."""
 
+# Formats that pandas does not detect.
 _SHORT_YEARS = [
     day + time
     for day in ("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d-%m-%y")
     for time in ("", " %H:%M", " %H:%M:%S")
 ]
-"""Formats that pandas does not detect."""
 
 
 def guess_formats(values: Sequence[str]) -> list[str]:

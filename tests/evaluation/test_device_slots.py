@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from kbench.errors import SuiteError
 from kbench.evaluation import device
 from kbench.evaluation.device import Device, take_gpu
+from kbench.execution.engine import over_slots
 from kbench.planning.suite_plan import Options
 
 
@@ -62,6 +64,24 @@ def test_each_gpu_has_one_slot(monkeypatch):
     jobs = [Options(jobs=given).resolve_jobs(suite_with("cuda")).jobs for given in (None, 1, 2, 5)]
     assert jobs == [2, 1, 2, 2]
     assert Options(jobs=None).resolve_jobs(suite_with("torch-cpu")).jobs == 16
+
+
+def test_two_gpus_compute_two_tasks_and_never_share_one(monkeypatch):
+    fake_torch(monkeypatch, 2)
+    jobs = Options(jobs=8).resolve_jobs(suite_with("cuda")).jobs
+    assert jobs is not None
+    lock, both, free = threading.Lock(), threading.Barrier(jobs, timeout=30), {0, 1}
+
+    def work(task: int, slot: int) -> int:
+        with lock:
+            free.remove(slot)  # raises if a task is there
+        both.wait()  # until the other one computes, too
+        with lock:
+            free.add(slot)
+        return slot
+
+    slots = [slot for _, slot in over_slots(range(6), work, jobs)]
+    assert sorted(slots) == [0, 0, 0, 1, 1, 1]
 
 
 def test_tasks_elsewhere_have_no_device():

@@ -13,8 +13,8 @@ from kbench.errors import SuiteError
 from kbench.messages import did_you_mean
 from kbench_tables.commands.recommend import COLUMNS, Given
 
+# Maximum number of cells named in a message.
 _MOST = 10
-"""Maximum number of cells named in a message."""
 
 
 @features.options_from("recommend", COLUMNS)

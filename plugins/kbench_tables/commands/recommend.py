@@ -23,21 +23,21 @@ FIRST = ("feature_map", "learner", "status")
 COSTS = ("fit_time_s", "predict_time_s", "n_components")
 
 
+# Options that say how a file is written.
 READING = ("delimiter", "decimal", "thousands", "encoding", "na_values", "sheet", "header_row")
-"""Options that say how a file is written."""
 
+# Options that say what the columns of a table are, and how its file is written.
 COLUMNS = (
     *("target", "task", "drop", "categorical", "keep", "date"),
     *(*READING, "keep_totals", "group", "time_column"),
 )
-"""Options that say what the columns of a table are, and how its file is written."""
 
+# Lines that are printed after the columns, of which at most some have one, and minimum number of
+# methods: 25 lines in all.
 MAX_LINES, MAX_COLUMNS, MIN_METHODS = 17, 5, 3
-"""Lines that are printed after the columns, of which at most some have one, and minimum number of
-methods: 25 lines in all."""
 
+# Values of these options, None if one is not given.
 Given = Mapping[str, Any]
-"""Values of these options, None if one is not given."""
 
 
 @features.options_from("recommend", COLUMNS)

@@ -17,12 +17,13 @@ from kbench.features import find_source, read_source
 from kbench_tables.export.closure import Import, find_imports, import_closure
 from kbench_tables.export.plain_objects import BASE
 
+# Packages of this distribution whose modules are bundled, in addition to those of plugins.
 OWN = ("kbench", "kbench_tables")
-"""Packages of this distribution whose modules are bundled, in addition to those of plugins."""
 
+# Modules that every model needs; plugins import public names of the last two.
 ALWAYS = ("kbench_tables.export.predicting", "kbench.records", "kbench.errors")
-"""Modules that every model needs; plugins import public names of the last two."""
 
+# Stub replacements for modules that import dynamically or need packages a model lacks.
 _REPLACED: Mapping[str, str] = {
     "kbench": '''"""Public names of kbench that the code of this model imports."""
 
@@ -64,7 +65,6 @@ def attach(package_name, submodules=None, submod_attrs=None):
     return __getattr__, lambda: names, names
 ''',
 }
-"""Stub replacements for modules that import dynamically or need packages a model lacks."""
 
 
 @dataclass(frozen=True)

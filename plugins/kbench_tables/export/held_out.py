@@ -20,11 +20,11 @@ from kbench_tables.export.intervals import Intervals, quantile
 
 N_FOLDS = 5
 
+# Nominal coverage at which the intervals of a model are checked.
 COVERAGE = 0.9
-"""Nominal coverage at which the intervals of a model are checked."""
 
+# Maximum number of residual quantiles to store.
 MAX_ERRORS = 10_000
-"""Maximum number of residual quantiles to store."""
 
 
 @dataclass(frozen=True)

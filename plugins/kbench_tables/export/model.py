@@ -19,8 +19,8 @@ from kbench.messages import list_some, plural
 from kbench_tables.export.encoder import split_columns
 from kbench_tables.export.plain_objects import load
 
+# Maximum number of example values in a finding.
 EXAMPLES = 3
-"""Maximum number of example values in a finding."""
 
 _SAYING = {
     "unknown": "a category that the training data lacks",
@@ -132,15 +132,15 @@ def find_unusual(
     return findings
 
 
+# The metadata of a model: the JSON object of ``model.json``.
 Facts: TypeAlias = dict[str, Any]
-"""The metadata of a model: the JSON object of ``model.json``."""
 
 OBJECTS, ARRAYS = "objects.json", "arrays.npz"
+# Version of the folder of a model, the only one that `kbench predict` reads.
 FORMAT = 2
-"""Version of the folder of a model, the only one that `kbench predict` reads."""
 
+# Relative tolerance between the predictions of a loaded model and those at its export.
 TOLERANCE = 1e-6
-"""Relative tolerance between the predictions of a loaded model and those at its export."""
 
 
 class Model:

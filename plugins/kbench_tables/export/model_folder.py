@@ -31,10 +31,11 @@ TRUST = (
     "people you trust have written; kbench predict compares all files with model.json."
 )
 EXAMPLE_ROWS = 5
+# Rows that a fresh process predicts as mappings.
 TRIED_ROWS = 1000
-"""Rows that a fresh process predicts as mappings."""
+# Largest relative difference of numbers between two processes.
 ROUNDING = 1e-9
-"""Largest relative difference of numbers between two processes."""
+# Metrics that a card shows, with their names.
 _SHOWN: Mapping[str, Mapping[str, str]] = {
     "classification": {
         "accuracy": "accuracy",
@@ -52,9 +53,8 @@ _SHOWN: Mapping[str, Mapping[str, str]] = {
         "coverage_error_90": "90 % intervals",
     },
 }
-"""Metrics that a card shows, with their names."""
+# Columns of a results row that ``model.json`` has, beside the machine and the metrics.
 _MEASURED = ("n_splits_done", "fit_time_s", "predict_time_s")
-"""Columns of a results row that ``model.json`` has, beside the machine and the metrics."""
 
 
 def write(

@@ -17,8 +17,8 @@ from kbench.messages import option
 from kbench_tables.export.fit import Fitted
 from kbench_tables.export.model import Facts
 
+# Maximum difference between ONNX and original predictions, relative to their range.
 TOLERANCE = 1e-5
-"""Maximum difference between ONNX and original predictions, relative to their range."""
 
 WHICH = (
     "ONNX export supports methods whose map is `identity` or random Fourier features (rff, "

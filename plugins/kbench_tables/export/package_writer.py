@@ -17,9 +17,10 @@ from kbench_tables.export import bundle_code, plain_objects
 from kbench_tables.export.fit import Fitted
 from kbench_tables.export.model import ARRAYS, OBJECTS, Facts, Model, encoded_answers, versions
 
+# Number of synthetic rows that a model predicts when it is loaded.
 TRIAL_ROWS = 8
-"""Number of synthetic rows that a model predicts when it is loaded."""
 
+# Parameters of a dataset that describe the format of a text file, with their default values.
 DIALECT = {
     "delimiter": ",",
     "decimal": ".",
@@ -28,7 +29,6 @@ DIALECT = {
     "na_values": (),
     "keep_totals": False,
 }
-"""Parameters of a dataset that describe the format of a text file, with their default values."""
 
 _INIT = '''"""{title}: a model that kbench has exported. `load` returns it."""
 

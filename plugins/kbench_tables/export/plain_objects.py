@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+# A value of JSON.
 Json: TypeAlias = Any
-"""A value of JSON."""
 
+# Packages whose classes may be created.
 BASE = ("numpy", "scipy", "sklearn")
-"""Packages whose classes may be created."""
 
 _OTHERS: Mapping[str, Any] = {
     "builtins": ("complex", "object", "range", "slice", "bytearray"),
@@ -28,8 +28,8 @@ _OTHERS: Mapping[str, Any] = {
     "copyreg": ("_reconstructor",),
     "functools": ("partial",),
 }
+# Functions that create objects of compiled classes of numpy and scikit-learn.
 _CONSTRUCTORS = ("__bit_generator_ctor", "__generator_ctor", "__randomstate_ctor", "newObj")
-"""Functions that create objects of compiled classes of numpy and scikit-learn."""
 
 _PLAIN = (bool, int, float, str)
 

@@ -24,8 +24,8 @@ from kbench.errors import KbenchError
 from kbench.messages import list_some, plural
 from kbench_tables.export.model import Finding, Model, describe, merge_findings
 
+# First characters of cells that spreadsheet programs run as formulas, unless they are numbers.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""First characters of cells that spreadsheet programs run as formulas, unless they are numbers."""
 
 
 @dataclass

@@ -24,17 +24,17 @@ LEAST_SHARE = 0.2
 On fewer, a rare class has a handful of rows, and the best of many scores is noise.
 """
 
+# Share of the most rows below which a method was fitted on a sample. Splits by time vary less.
 SAMPLED = 0.5
-"""Share of the most rows below which a method was fitted on a sample. Splits by time vary less."""
 
+# Standard errors by which a score of one split differs from that of a baseline.
 APART = 3.0
-"""Standard errors by which a score of one split differs from that of a baseline."""
 
+# The metric shown next to the balanced accuracy.
 BESIDE = "roc_auc"
-"""The metric shown next to the balanced accuracy."""
 
+# Largest increase of an error within noise, as a share of the best method's.
 LARGER_ERROR = 0.02
-"""Largest increase of an error within noise, as a share of the best method's."""
 
 
 @dataclass(frozen=True)

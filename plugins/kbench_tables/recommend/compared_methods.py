@@ -16,23 +16,22 @@ from kbench_tables.recommend.user_data import UserData, drifting_columns
 from kbench_tables.time_budget.anytime import Schedule
 from kbench_tables.time_budget.sample_sizes import class_shares
 
+# Fraction of the limit, and maximum seconds, reserved for the store and the report. On a loaded
+# machine it is the time that the seconds below take there, at most the last fraction.
 LAST_SHARE, LAST_S, LAST_MOST = 0.05, 5.0, 0.4
-"""Fraction of the limit, and maximum seconds, reserved for the store and the report. On a loaded
-machine it is the time that the seconds below take there, at most the last fraction.
-"""
 
+# Seconds of CPU time that the store and the end take, and those of a page.
 LAST_CPU_S, PAGE_CPU_S = 1.4, 1.0
-"""Seconds of CPU time that the store and the end take, and those of a page."""
 
+# Fraction of the limit, and maximum seconds, reserved for importances of any method, and the
+# maximum fraction with the predicted time of the best method.
 EXPLAIN_SHARE, EXPLAIN_S, EXPLAIN_MOST = 0.1, 3.0, 0.25
-"""Fraction of the limit, and maximum seconds, reserved for importances of any method, and the
-maximum fraction with the predicted time of the best method."""
 
+# Family of the learners that, like kernels, are not recommended beyond their training range.
 LOCAL = "neighbours"
-"""Family of the learners that, like kernels, are not recommended beyond their training range."""
 
+# Family of the learners that the recommended method is compared with.
 BOOSTED = "trees"
-"""Family of the learners that the recommended method is compared with."""
 
 
 def _cpu_seconds() -> float:
@@ -240,8 +239,8 @@ def _without_rows(cell: Cell) -> Cell:
     return replace(cell, dataset=Ref(""), protocol=Protocol())
 
 
+# Beginning of the reason of a method that was not evaluated within the time limit.
 OUT_OF_TIME = "the time limit of"
-"""Beginning of the reason of a method that was not evaluated within the time limit."""
 
 
 def _add_reason(row: features.Row, time_limit: float | None) -> features.Row:

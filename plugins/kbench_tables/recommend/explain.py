@@ -19,32 +19,32 @@ from kbench.messages import option, plural
 from kbench.records import Dataset, Inputs, Metric
 from kbench.tables.texts import DateColumn
 
+# Number of permutations of a column.
 REPEATS = 3
-"""Number of permutations of a column."""
 
+# Maximum number of values in the test rows of all permutations; above it, rows are sampled.
 MAX_VALUES = 20_000_000
-"""Maximum number of values in the test rows of all permutations; above it, rows are sampled."""
 
+# Maximum number of test rows.
 MAX_ROWS = 2000
-"""Maximum number of test rows."""
 
+# Minimum number of test rows, and the number for which time is reserved.
 MIN_ROWS, WANTED_ROWS = 10, 200
-"""Minimum number of test rows, and the number for which time is reserved."""
 
+# Minimum number of training rows if the method is fitted on a sample.
 MIN_FITTED = 500
-"""Minimum number of training rows if the method is fitted on a sample."""
 
+# Fraction of the time that a fit may take; if all rows take longer, it is fitted on a sample.
 FIT_SHARE = 0.5
-"""Fraction of the time that a fit may take; if all rows take longer, it is fitted on a sample."""
 
+# Minimum fraction of the time for fits and predictions, however long loading took.
 OWN_SHARE = 0.5
-"""Minimum fraction of the time for fits and predictions, however long loading took."""
 
+# Maximum number of classes of a confusion matrix.
 MAX_CLASSES = 12
-"""Maximum number of classes of a confusion matrix."""
 
+# Number of columns that the command line prints.
 SHOWN = 12
-"""Number of columns that the command line prints."""
 
 
 @dataclass(frozen=True)

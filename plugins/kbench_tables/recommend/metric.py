@@ -7,22 +7,21 @@ from kbench import features
 from kbench.messages import did_you_mean, option, plural
 from kbench.records import Cell, DatasetFacts, Metric, Protocol
 
+# A class is rare below this fraction of its share under equal class frequencies.
 RARE = 0.4
-"""A class is rare below this fraction of its share under equal class frequencies."""
 
+# The metric if a class is rare: predicting the most frequent class scores 1 / n_classes; and the
+# metric of a search then: one that needs no threshold.
 BALANCED, BY_RANKS = "balanced_accuracy", "roc_auc"
-"""The metric if a class is rare: predicting the most frequent class scores 1 / n_classes; and the
-metric of a search then: one that needs no threshold.
-"""
 
+# Metrics of predicted labels that depend on the threshold between two classes.
 DECIDED = (BALANCED, "f1_macro", "mcc")
-"""Metrics of predicted labels that depend on the threshold between two classes."""
 
+# Parameter of the learners that can weight all classes equally.
 WEIGHING = "balanced"
-"""Parameter of the learners that can weight all classes equally."""
 
+# Maximum number of classes whose shares are printed.
 SHOWN = 6
-"""Maximum number of classes whose shares are printed."""
 
 
 @dataclass(frozen=True)

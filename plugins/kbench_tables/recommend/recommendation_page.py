@@ -28,8 +28,8 @@ from kbench_tables.recommend.user_data import UserData
 
 COLUMNS = ("column", "type", "encoding", "n features", "note")
 
+# Minimum number of adjacent columns with equal encoding that share one row.
 MIN_ALIKE = 6
-"""Minimum number of adjacent columns with equal encoding that share one row."""
 
 
 def column_rows(roles: Sequence[Role]) -> list[tuple[str, ...]]:

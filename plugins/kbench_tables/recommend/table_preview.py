@@ -30,11 +30,11 @@ from kbench_tables.text_scan import UnitScan, sentence
 if TYPE_CHECKING:
     import pandas
 
+# Maximum number of dropped columns of a kind with one notice each.
 SHOWN = 3
-"""Maximum number of dropped columns of a kind with one notice each."""
 
+# Parameters of a source that decide the encoding of columns.
 OF_COLUMNS = ("drop", "categorical", "date_formats", "target_encode", "strip_units", "na_values")
-"""Parameters of a source that decide the encoding of columns."""
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from kbench.records import TaskType
 from kbench.tables.target_columns import MANY_CLASSES, MAX_NUMERIC_LABELS
 from kbench.tables.texts import is_number
 
+# Maximum number of different integers of a classification target.
 MAX_CLASSES = 20
-"""Maximum number of different integers of a classification target."""
 
+# Minimum number of rows of a class that is named by a number: one for each of five folds.
 MIN_ROWS = 5
-"""Minimum number of rows of a class that is named by a number: one for each of five folds."""
 
 # symbols and words around and between digits: currencies, thousands, per cent
 _DRESS = re.compile(

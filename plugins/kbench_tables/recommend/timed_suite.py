@@ -13,14 +13,14 @@ from kbench_tables.recommend.metric import Comparison
 from kbench_tables.size_rules import choose_cells, read_for
 from kbench_tables.time_budget.sample_sizes import Name, all_train_rows
 
+# The value of a parameter of a map or a learner.
 Setting: TypeAlias = int | float | str | bool
-"""The value of a parameter of a map or a learner."""
 
+# Sides of a method, and the lists of a block that have them.
 SIDES = {"feature_map": "feature_maps", "learner": "learners"}
-"""Sides of a method, and the lists of a block that have them."""
 
+# The setting of the scale of the target.
 SCALE = "protocol.target_scale"
-"""The setting of the scale of the target."""
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, object]:
@@ -102,11 +102,11 @@ def _value(value: str) -> Setting:
     return value
 
 
+# Ratio of the training rows of consecutive samples.
 STEP = 4
-"""Ratio of the training rows of consecutive samples."""
 
+# Minimum number of training rows of the smallest sample.
 MIN_ROWS = 500
-"""Minimum number of training rows of the smallest sample."""
 
 WIDE, MIN_OF_WIDE, MIN_OF_CLASS = 2000, 100, 20
 """Number of columns from which a sample may be smaller, its minimum rows, and those per class.
@@ -114,17 +114,17 @@ WIDE, MIN_OF_WIDE, MIN_OF_CLASS = 2000, 100, 20
 A fit on all of 1,600 rows with 10,000 columns may take minutes.
 """
 
+# Number of rows from which one holdout replaces folds: its test set has thousands of rows.
 HOLDOUT_FROM = 50_000
-"""Number of rows from which one holdout replaces folds: its test set has thousands of rows."""
 
+# Size of the test set of a holdout.
 TEST_SHARE, MAX_TEST_ROWS = 0.2, 50_000
-"""Size of the test set of a holdout."""
 
+# A task may take at most 1 / SHARE of the whole time.
 SHARE = 2
-"""A task may take at most 1 / SHARE of the whole time."""
 
+# Minimum time limit of a task, so that cheap methods finish in a short run.
 SHORTEST_S = 2.0
-"""Minimum time limit of a task, so that cheap methods finish in a short run."""
 
 
 @dataclass(frozen=True)

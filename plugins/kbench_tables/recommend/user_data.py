@@ -29,17 +29,17 @@ from kbench_tables.recommend.table_preview import Preview, add_preview, preview
 from kbench_tables.recommend.target import TargetColumn, choose
 from kbench_tables.size_rules import Size, SizedSuite, choose_cells, read_for
 
+# Suites that `kbench recommend` reads, by the task of the target.
 OWN_TABLES: Mapping[TaskType, str] = {
     "classification": "recommend-classification",
     "regression": "recommend-regression",
 }
-"""Suites that `kbench recommend` reads, by the task of the target."""
 
+# Suites whose methods it evaluates first within a time limit.
 FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-timed" for task, name in OWN_TABLES.items()}
-"""Suites whose methods it evaluates first within a time limit."""
 
+# Minimum number of rows: with fewer, a test set has fewer than four rows.
 MIN_ROWS = 20
-"""Minimum number of rows: with fewer, a test set has fewer than four rows."""
 
 
 @dataclass(frozen=True)
@@ -229,8 +229,8 @@ def size_of(ref: Ref, facts: DatasetFacts, rows: int | None = None) -> Size:
     return Size(rows or facts.n_samples, facts.n_features, facts.sparse, *further)
 
 
+# Minimum skewness of a target whose logarithms are tried.
 SKEWED = 1.0
-"""Minimum skewness of a target whose logarithms are tried."""
 
 
 def is_skewed(facts: DatasetFacts) -> bool:
@@ -245,8 +245,8 @@ def is_skewed(facts: DatasetFacts) -> bool:
     return bool(skew > SKEWED and 2 * abs(of_logs) < skew)
 
 
+# Minimum share of test rows outside of the training range of a drifting column.
 DRIFT = 0.1
-"""Minimum share of test rows outside of the training range of a drifting column."""
 
 
 def drifting_columns(ref: Ref, facts: DatasetFacts, columns: Sequence[str]) -> list[str]:
@@ -292,11 +292,11 @@ def alike_classes(names: Sequence[str]) -> list[str]:
     return [f"classes {list_some(alike)} {advice}"] if alike else []
 
 
+# Number of rows that preselect the columns to test on all rows.
 LOOKED_AT = 1000
-"""Number of rows that preselect the columns to test on all rows."""
 
+# Maximum unexplained standard deviation of a leaking column, as a share of its own.
 ALIKE = 1e-9
-"""Maximum unexplained standard deviation of a leaking column, as a share of its own."""
 
 
 def leaks(facts: DatasetFacts, columns: Sequence[str]) -> list[str]:

@@ -41,28 +41,27 @@ FIRST_SHARE, SEARCH_SHARE = 0.75, 0.25
 Boosting with default parameters on all rows is the reference of every recommendation.
 """
 
+# Share of the time left for a task that starts on all rows, beside other tasks and alone.
 AT_ONCE_SHARE, ALONE_SHARE = 0.9, 0.5
-"""Share of the time left for a task that starts on all rows, beside other tasks and alone."""
 
+# Share of the time left that the first task of another method may take.
 BEGIN_SHARE = 0.5
-"""Share of the time left that the first task of another method may take."""
 
+# Number of standard errors by which a method must be worse to stop.
 NOISE = 2.0
-"""Number of standard errors by which a method must be worse to stop."""
 
+# Number of first methods that are evaluated however short the time is: a linear method, and the
+# baseline that it is compared with.
 N_SURE = 2
-"""Number of first methods that are evaluated however short the time is: a linear method, and the
-baseline that it is compared with.
-"""
 
+# Maximum number of splits of a cell.
 MAX_SPLITS = 5
-"""Maximum number of splits of a cell."""
 
+# Number of the last tasks that show how many seconds one of CPU time takes.
 PACE_OF = 4
-"""Number of the last tasks that show how many seconds one of CPU time takes."""
 
+# Seconds between two checks for results that the next step depends on.
 POLL_S = 0.02
-"""Seconds between two checks for results that the next step depends on."""
 
 
 class Schedule:

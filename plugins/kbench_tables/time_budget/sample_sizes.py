@@ -11,8 +11,8 @@ from typing import Any
 
 from kbench import features, records
 
+# Labels of the map and the learner of a method.
 Name = tuple[str, str]
-"""Labels of the map and the learner of a method."""
 
 
 @dataclass
@@ -94,16 +94,16 @@ def apply_chosen(cell: records.Cell, below: features.PlannedCell) -> records.Cel
     return replace(applied, protocol=replace(applied.protocol, n_candidates=1))
 
 
+# Exponent of the work in the number of components.
 NARROWER = 1.5
-"""Exponent of the work in the number of components."""
 
+# Family of the learners whose time grows slowly with the rows.
 TREES = "trees"
-"""Family of the learners whose time grows slowly with the rows."""
 
+# Time of trees on more rows, as a fraction of time linear in the rows. They have as many leaves
+# on a thousand rows as on ten thousand: on 48,000 rows boosting took 2.8 to 4 times as long as
+# on 750.
 SUBLINEAR = 0.15
-"""Time of trees on more rows, as a fraction of time linear in the rows. They have as many leaves on
-a thousand rows as on ten thousand: on 48,000 rows boosting took 2.8 to 4 times as long as on 750.
-"""
 
 
 class LadderCosts:
@@ -201,11 +201,11 @@ def _work_seconds(result: records.Result) -> float:
     return sum(result.metrics.get(f"{step}_time_s", 0.0) for step in ("search", "fit", "predict"))
 
 
+# Candidates of a further search, as a multiple of those of the one before.
 MORE = 3
-"""Candidates of a further search, as a multiple of those of the one before."""
 
+# Components of a wider map, as a multiple of those that were measured.
 WIDER = 2
-"""Components of a wider map, as a multiple of those that were measured."""
 
 _ENDING = re.compile(r" \([\d,]+ (candidates|components)\)$")
 
@@ -244,11 +244,11 @@ def _add_suffix(ref: records.Ref, suffix: str) -> records.Ref:
     return replace(ref, label=f"{label} ({suffix})")
 
 
+# Means over classes, whose noise is dominated by the rare ones.
 OVER_CLASSES = ("balanced_accuracy", "f1_macro", "average_precision", "roc_auc")
-"""Means over classes, whose noise is dominated by the rare ones."""
 
+# Metrics that compare each row of a class with rows of the other classes.
 BY_RANKS = ("average_precision", "roc_auc")
-"""Metrics that compare each row of a class with rows of the other classes."""
 
 
 def standard_error(

@@ -29,6 +29,11 @@ def test_errors_are_summed_up():
     assert sentences(rows[:1])[0] == "Memory of 1 cell: median error 10%."
 
 
+def test_the_memory_of_a_gpu_counts_if_there_is_one():
+    on_gpu = changed(predicted("a", 110, 12.0), device_memory_mib=55.0)
+    assert costs.memory_errors([on_gpu]) == [1.0]
+
+
 def test_the_cpu_time_counts():
     assert costs.time_errors([predicted("a", 100, 10.0)]) == ([0.0], 1)
 
