@@ -135,8 +135,7 @@ class Results:
         """
         import pandas
 
-        notice = partial(warnings.warn, stacklevel=4)
-        imported = read_imported(self.experiment, self.metric, notice)
+        imported = read_imported(self.experiment, self.metric, partial(warnings.warn, stacklevel=4))
         pairs = match_local_rows(self._rows, imported, self.metric)
         names = [name.rpartition(".")[2] for name in _IMPORTED]
         lines = pandas.DataFrame(map(attrgetter(*_IMPORTED), pairs), columns=names)

@@ -293,8 +293,7 @@ def _refusal(
     if kind == "feature map":
         spec = map_side(tried, registry)["feature_map"]
     else:
-        task = registry.get("learner", ref.name).tasks[0]
-        spec = learner_side(tried, registry, task)["learner"]
+        spec = learner_side(tried, registry, registry.get("learner", ref.name).tasks[0])["learner"]
     # inputs that meet the requirements of all maps: not negative, and in the unit ball
     X = np.random.default_rng(0).uniform(0.0, 0.5, (20, 3))
     y = np.arange(20) % 2
@@ -383,8 +382,7 @@ def evaluate_task(payload: Mapping[str, Any], channel: socket.socket) -> dict[st
     method = replace(method, feature_map=map_, learner=learner)
     before = global_state.settings()
     with thread_pools().limit(limits=protocol.threads), _no_autologging():
-        reveal = partial(hand_over, channel)
-        metrics, details = run_split(inputs, visible, method, protocol, reveal)
+        metrics, details = run_split(inputs, visible, method, protocol, partial(hand_over, channel))
         if "transfer_time_s" in metrics:  # else it was computed on the host
             details = replace(details, device=device.description)
     if changes := global_state.changes(before):

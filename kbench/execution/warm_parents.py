@@ -96,8 +96,7 @@ def _preload(
     own_modules: set[str] = set()
     foreign: set[str] = set()
     for kind, ref in components:
-        record = registry.get(kind, ref.name)
-        modules = {get_module(make) for make in makes(record).values()}
+        modules = {get_module(make) for make in makes(registry.get(kind, ref.name)).values()}
         is_own = registry.owner(kind, ref.name).distribution == HOST
         (own_modules if is_own else foreign).update(modules)
     # scikit-learn first: each trial import of a plugin's module would load it again

@@ -111,8 +111,7 @@ class Lines:
             return None
         owner = next((kind for kind in kinds if name in self._registry.all(kind)), None)
         if owner is None:
-            hint = self._hint(name, kinds)
-            self.problems.append(f"{at}: no {kinds[0]} is named {name!r}{hint}")
+            self.problems.append(f"{at}: no {kinds[0]} is named {name!r}{self._hint(name, kinds)}")
             return None
         params = {
             key: self._value(f"{at}.{key}", value, _kinds_in(owner, key), expand=not in_list)

@@ -129,5 +129,4 @@ def first_sentence(docstring: str) -> str:
     'Features of A. Rahimi and B. Recht.'
     """
     paragraph = " ".join(docstring.strip().partition("\n\n")[0].split()).replace("``", "")
-    printable = "".join(sign for sign in paragraph if sign.isprintable())
-    return _END.split(printable, maxsplit=1)[0]
+    return _END.split("".join(sign for sign in paragraph if sign.isprintable()), maxsplit=1)[0]

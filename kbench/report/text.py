@@ -109,8 +109,7 @@ def heading(metric: Metric) -> str:
     >>> heading(Metric("rmse_standardized")), heading(Metric("roc_auc"))
     ('RMSE standardized', 'ROC AUC')
     """
-    words = [w.upper() if w in _ABBREVIATIONS else w for w in metric.words.split()]
-    title = " ".join(words)
+    title = " ".join([w.upper() if w in _ABBREVIATIONS else w for w in metric.words.split()])
     return title[:1].upper() + title[1:]
 
 

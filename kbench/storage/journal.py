@@ -280,8 +280,7 @@ class Journal:
         poll : callable, optional
             Called again and again while waiting. What it raises ends the wait.
         """
-        short = f"{_quote(name)[:100]}-{_crc(name):08x}.lock"
-        path = self.path.parent / "locks" / short
+        path = self.path.parent / "locks" / f"{_quote(name)[:100]}-{_crc(name):08x}.lock"
         with _writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

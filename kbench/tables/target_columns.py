@@ -130,8 +130,7 @@ def _encode(column: Column, source: str, is_asked: bool) -> tuple[np.ndarray, li
     if column.kind == "string":
         names = sorted({value for value in column.values if value is not None})
         number = {name: code for code, name in enumerate(names)}
-        numbers = [number.get(value, -1) for value in column.values]
-        return np.array(numbers, dtype=np.int64), names
+        return np.array([number.get(value, -1) for value in column.values], dtype=np.int64), names
     values = column.values
     present = ~np.isnan(values)
     different = np.unique(values[present])

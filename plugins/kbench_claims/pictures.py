@@ -146,8 +146,7 @@ class LearnedMetric:
     def weights(self) -> list[tuple[str, float]]:
         """Names and weights of the columns, the largest weight first."""
         diagonal = [row[i] for i, row in enumerate(self.matrix)]
-        pairs = zip(self.names, diagonal, strict=True)
-        return sorted(pairs, key=lambda pair: -pair[1])[:_MAX_BARS]
+        return sorted(zip(self.names, diagonal, strict=True), key=lambda pair: -pair[1])[:_MAX_BARS]
 
 
 def learned_metrics(rows: Iterable[Row]) -> list[LearnedMetric]:

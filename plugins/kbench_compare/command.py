@@ -326,8 +326,7 @@ def _print(
         times = [_format_number(cell.changes[name], "{:.2f}".format) for name in TIMES]
         lines.append([*cell.labels, of_a, of_b, _format_number(change, written), *times])
         marks |= {(i, name): cell.changes[name].verdict for name in changed}
-    table = replace(Table.make("compare", columns, lines), marks=marks)
-    printing.print_table(console, table)
+    printing.print_table(console, replace(Table.make("compare", columns, lines), marks=marks))
     say = partial(console.print, soft_wrap=True)
     for side, only in (("A", comparison.only_a), ("B", comparison.only_b)):
         if only:

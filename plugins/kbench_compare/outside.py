@@ -78,8 +78,7 @@ class _OutsideRow(BaseModel):
     def _keep_compared(cls, values: object, info: ValidationInfo) -> object:
         if not isinstance(values, dict):
             return values
-        names = (info.data.get("metric"), *TIMES)
-        return {name: values[name] for name in names if name in values}
+        return {name: values[name] for name in (info.data.get("metric"), *TIMES) if name in values}
 
 
 def parse_outside_row(value: object) -> tuple[Row, Metric]:

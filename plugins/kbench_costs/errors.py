@@ -59,5 +59,4 @@ def _summary(errors: Sequence[float]) -> str:
 
 def sections(data: ReportData) -> list[Section]:
     """Return what the report says of predicted costs; nothing if no costs were predicted."""
-    lines = sentences(data.rows)
-    return [Section("predicted", "predicted before the run", lines, within="run")]
+    return [Section("predicted", "predicted before the run", sentences(data.rows), within="run")]

@@ -108,8 +108,7 @@ def add_holdout_splits(
     kind, name = ("time_column", str(time_column)) if groups is None else ("groups", groups)
     if name not in rows.names:
         raise DatasetParameterError(f"{rows.what}, {kind}: {no_column(name, rows.names)}")
-    blocks = [block[name] for block in rows.blocks([name])]
-    values = pandas.concat(blocks, ignore_index=True)
+    values = pandas.concat([block[name] for block in rows.blocks([name])], ignore_index=True)
     if dataset.row_ids is not None:
         values = values.iloc[np.asarray(dataset.row_ids)].reset_index(drop=True)
     if values.isna().any():

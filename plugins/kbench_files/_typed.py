@@ -95,8 +95,7 @@ class ParquetRows:
         n_rows, n = sum(self._n_rows), len(scans)
         numeric = self.numeric()
         size = min(8, max(4, np.result_type(*numeric.values()).itemsize)) if numeric else 8
-        shape = f"{n_rows:,} rows with {n:,} columns"
-        check_values(n_rows * n, self.what, shape, n_bytes=size)
+        check_values(n_rows * n, self.what, f"{n_rows:,} rows with {n:,} columns", n_bytes=size)
         needed = {n: s for n, s in scans.items() if n not in numeric or s.wants()}
         for block in self.blocks(list(needed)) if needed else ():
             for name, scan in needed.items():

@@ -83,8 +83,7 @@ class Score:
         """
         n = max(n_rows, 1)
         if is_numeric:
-            inside = max(self.value, 0.0)
-            return self.value - 4.0 * (1.0 - self.value) * math.sqrt(inside / n)
+            return self.value - 4.0 * (1.0 - self.value) * math.sqrt(max(self.value, 0.0) / n)
         p = self.accuracy
         centre, half = p + 2.0 / n, 2.0 * math.sqrt(p * (1.0 - p) / n + 1.0 / n**2)
         bound = (centre - half) / (1.0 + 4.0 / n)
@@ -131,8 +130,7 @@ def score_one(
     first = np.flatnonzero(np.concatenate([[True], _differ(x[1:], x[:-1])]))
     ends = np.append(first[1:], len(x))
     values, means = x[first], (sums[ends] - sums[first]) / (ends - first)[:, None]
-    right = np.searchsorted(values, x_test)
-    right_ = np.minimum(right, len(values) - 1)
+    right_ = np.minimum(np.searchsorted(values, x_test), len(values) - 1)
     is_known = ~_differ(values[right_], x_test)
     if nominal:
         overall = sums[-1:] / len(x)

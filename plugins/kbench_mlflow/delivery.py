@@ -15,15 +15,8 @@ from kbench.features import PlannedCell, Registry
 from kbench.messages import did_you_mean, plural
 from kbench.records import ACCURACY, Delivered
 from kbench.records.canonical import Json
+from kbench_mlflow import reading
 from kbench_mlflow.known_stores import journals
-from kbench_mlflow.reading import (
-    LEFT_OUT,
-    read_stored_results,
-    row_of_run,
-    rows_without_run,
-    tags_without_run,
-    uri_of,
-)
 from kbench_mlflow.runs import build_run, method_runs
 from kbench_mlflow.tracking.database import read_delivered_runs
 from kbench_mlflow.tracking.run import CellRun, Experiment
@@ -147,7 +140,7 @@ class Delivery:
         self, present: Mapping[str, str], planned: Collection[PlannedCell]
     ) -> dict[str, str]:
         """Return the tags of cells without a run that a store lacks; others of before stay."""
-        before = rows_without_run(present, self._machine)
+        before = reading.rows_without_run(present, self._machine)
         # these cells may be planned under other labels
         names = {
             name
@@ -161,7 +154,7 @@ class Delivery:
         )
         cells = (each for each in planned if each.is_finished and not _has_run(each))
         new = (features.make_full_row(each, self._machine, self.metric) for each in cells)
-        return tags_without_run(self._machine, [*kept, *new], present)
+        return reading.tags_without_run(self._machine, [*kept, *new], present)
 
     def _last_delivery(self) -> Mapping[str, Json] | None:
         """Return the newest line that says where this suite was delivered."""
@@ -207,8 +200,8 @@ class Delivery:
                 self._store.write_tags(experiment, new)
                 self._record(experiment)
             # over all cells of the store: this command may have planned a few of them
-            rows = [row_of_run(run) for run in self._store.cells(experiment, self._machine)]
-            rows += rows_without_run({**tags, **new}, self._machine)
+            rows = [reading.row_of_run(run) for run in self._store.cells(experiment, self._machine)]
+            rows += reading.rows_without_run({**tags, **new}, self._machine)
             features.still_working()
             methods = method_runs(rows, features.complete_metric(self.metric))
             self._store.log_methods(experiment, self._machine, methods)
@@ -239,7 +232,7 @@ def views_of(
 
 def _has_run(planned: PlannedCell) -> bool:
     """Return whether a cell was computed or failed: others are listed in a tag."""
-    return planned.is_finished and bool(planned.results or planned.status not in LEFT_OUT)
+    return planned.is_finished and bool(planned.results or planned.status not in reading.LEFT_OUT)
 
 
 def _identity(planned: PlannedCell) -> tuple[str, str]:
@@ -327,13 +320,13 @@ def _leave(holder: features.Holder | None) -> None:
 
 def read_all_results(query: features.Query) -> features.StoredResults:
     """Read what a query names, after delivery of what a killed command left in the journal."""
-    uri, suite = uri_of(query.given.get("store")), features.get_experiment(query.suite)
+    uri, suite = reading.uri_of(query.given.get("store")), features.get_experiment(query.suite)
     for place, journal in journals().items():
         left = {suite} & {*features.Plans(journal).list_open(name := Store(uri).name)}
         for synced in _deliver(place, journal, left, uri, _leave, None, name):
             if said := synced.delivered.problem or (synced.delivered.written and synced.sentence):
                 query.notice(f"pending from an earlier command: {said}")
-    return read_stored_results(query)
+    return reading.read_stored_results(query)
 
 
 def deliver_leftovers(
@@ -384,7 +377,7 @@ def keep_report(data: features.ReportData, page: str, store: str | None) -> str:
         if table.rows:
             files[f"tables/{table.name}.csv"] = features.write(table, "csv") + "\n"
             files[f"tables/{table.name}.tex"] = features.write(table, "latex") + "\n"
-    handle = Store(uri_of(store))
+    handle = Store(reading.uri_of(store))
     try:
         handle.log_report(handle.experiment(data.suite), data.rows[0].machine, files)
     except StoreError as error:

@@ -210,8 +210,7 @@ def _means(compared: Scores, rows: Sequence[Row], name: str, geometric: bool = F
     if not geometric:
         return np.asarray(values.mean(axis=0))
     # nothing was searched, or it was not measured: a mean of logarithms would be none
-    logs = np.log(np.where(values > 0, values, np.nan))
-    return np.asarray(np.exp(logs.mean(axis=0)))
+    return np.asarray(np.exp(np.log(np.where(values > 0, values, np.nan)).mean(axis=0)))
 
 
 def _run(

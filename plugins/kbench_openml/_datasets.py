@@ -317,8 +317,7 @@ def _task_facts(description: bytes, task_id: int, label: str) -> tuple[str, int,
     if facts.get("task_id") != str(task_id):
         raise DatasetError(f"{label}: the server described task {facts.get('task_id')} instead")
     try:
-        data_id = int(facts["data_set_id"])
-        return task, data_id, facts["target_feature"], facts["data_splits_url"]
+        return task, int(facts["data_set_id"]), facts["target_feature"], facts["data_splits_url"]
     except (KeyError, ValueError):
         raise DatasetError(f"{label}: its description lacks data, target or splits") from None
 

@@ -205,8 +205,7 @@ def warnings(rows: Sequence[Row]) -> dict[str, object]:
 
 def _some_cells(rows: Sequence[Row]) -> str:
     names = [f"{format_method(row.method)} on {row.dataset}" for row in rows]
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    return ", ".join(names[:4]) + more
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 # -- fronts and ranks

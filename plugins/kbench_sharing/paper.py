@@ -4,18 +4,8 @@ import json
 import time
 from collections.abc import Mapping
 
+from kbench import features
 from kbench.errors import BundleError, SuiteError
-from kbench.features import (
-    Registry,
-    ReportData,
-    latex_text,
-    machine,
-    make_full_row,
-    picture,
-    table_named,
-    wrap_in_float,
-    write,
-)
 from kbench.messages import plural
 from kbench_sharing.added_bundles import SHORT, same_environment
 from kbench_sharing.bundle_records import Bundle
@@ -32,7 +22,9 @@ _FIGURES = ("metric-vs-fit-time", "ranks")
 _LIBRARIES = ("python", "numpy", "scipy", "scikit-learn", "blas")
 
 
-def paper_files(saved: Saved, files: Mapping[str, bytes], registry: Registry) -> dict[str, bytes]:
+def paper_files(
+    saved: Saved, files: Mapping[str, bytes], registry: features.Registry
+) -> dict[str, bytes]:
     """Return the files for a paper by name, with the bundle itself as ``results.zip``.
 
     `files` is the bundle of the `saved` results. BundleError is raised if it has no author.
@@ -40,18 +32,23 @@ def paper_files(saved: Saved, files: Mapping[str, bytes], registry: Registry) ->
     bundle = parse_bundle(dict(files))
     if not bundle.manifest.author:
         raise BundleError("a citation needs an author: give --author NAME")
-    rows = [make_full_row(cell, machine.machine_id(), saved.suite.compared) for cell in saved.cells]
-    content = ReportData(saved.suite.name, rows, metric=saved.suite.compared)
+    rows = [
+        features.make_full_row(cell, features.machine.machine_id(), saved.suite.compared)
+        for cell in saved.cells
+    ]
+    content = features.ReportData(saved.suite.name, rows, metric=saved.suite.compared)
     made: dict[str, bytes] = {"results.zip": pack_zip(files)}
     for name, words in _TABLES.items():
-        table = table_named(name, content)
+        table = features.table_named(name, content)
         if table.rows:
             caption = f"{content.metric.words} {words}".capitalize()
-            latex = wrap_in_float(write(table, "latex"), f"{caption}.", f"tab:{name}")
+            latex = features.wrap_in_float(
+                features.write(table, "latex"), f"{caption}.", f"tab:{name}"
+            )
             made[f"tables/{name}.tex"] = f"{latex}\n".encode()
     for kind in _FIGURES:
         try:
-            made[f"figures/{kind}.pdf"] = picture(kind, content, registry, "pdf")
+            made[f"figures/{kind}.pdf"] = features.picture(kind, content, registry, "pdf")
         except SuiteError:
             # one dataset or method has no ranks, and a metric in units no mean
             continue
@@ -67,19 +64,19 @@ def _statement(bundle: Bundle) -> str:
     cpus = ", ".join(dict.fromkeys(each.cpu for each in bundle.manifest.machines))
     lines = [
         r"\paragraph{Reproducibility}",
-        latex_text(
+        features.latex_text(
             f"The results are {plural(bundle.n_results, 'split')} of "
             f"{plural(len(bundle.cells), 'cell')} of the suite {bundle.manifest.suite}, computed "
             f"by kbench {stated.get('kbench-core', '')} with {versions} on {cpus}."
         ),
-        latex_text("They are in the file results.zip; the SHA-256 of its manifest is")
+        features.latex_text("They are in the file results.zip; the SHA-256 of its manifest is")
         + f" {_digest(bundle.id)}.",
         "Its file \\texttt{requirements.txt} has the versions of all packages that affect results.",
         "",
         r"\begin{description}",
         *(
-            rf"\item[{latex_text(label)}] "
-            + latex_text(
+            rf"\item[{features.latex_text(label)}] "
+            + features.latex_text(
                 f"{each.source or 'no source'}, {each.n_samples:,} rows, "
                 f"{each.n_features:,} features; SHA-256"
             )
@@ -92,7 +89,7 @@ def _statement(bundle: Bundle) -> str:
         "them, and compute the whole suite from scratch:",
         r"\begin{flushleft}",
         *(
-            rf"\texttt{{{latex_text(line)}}}\\"
+            rf"\texttt{{{features.latex_text(line)}}}\\"
             for line in (
                 same_environment(bundle),
                 "kbench bundle verify results.zip --sample 5",

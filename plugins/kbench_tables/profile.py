@@ -425,8 +425,7 @@ def _keeping(name: str) -> str:
 
 def repeats(profile: ColumnProfile) -> bool:
     """Whether a column has the name of an identifier or a group, and most of its values repeat."""
-    n = profile.n_rows - profile.n_missing
-    is_few = profile.n_different <= n / 2 and not profile.is_many
+    is_few = profile.n_different <= (profile.n_rows - profile.n_missing) / 2 and not profile.is_many
     is_group = _is_id(profile.name) or bool(_GROUP.search(profile.name))
     return is_group and is_few and profile.n_different > TEXT_ABOVE
 

@@ -123,8 +123,7 @@ def wins_ties_losses(values: Array, tie: float = 0.0) -> NDArray[np.int64]:
     counts = []
     for column in values.T:
         d = np.round(column[:, None] - values, 12)
-        outcomes = [d > tie, np.abs(d) <= tie, d < -tie]
-        counts.append(np.sum(outcomes, axis=1, dtype=np.int64).T)
+        counts.append(np.sum([d > tie, np.abs(d) <= tie, d < -tie], axis=1, dtype=np.int64).T)
     return np.array(counts)
 
 

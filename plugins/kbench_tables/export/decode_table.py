@@ -17,11 +17,9 @@ def example_rows(cell: Cell, encoder: TableEncoder, registry: Registry, n_rows: 
     """Return the first rows of a user's file, with the columns that an encoder takes."""
     import pandas
 
-    source = registry.get("dataset", cell.dataset.name)
-    rows = resolve(source.rows)(**cell.dataset.params).rows
+    rows = resolve(registry.get("dataset", cell.dataset.name).rows)(**cell.dataset.params).rows
     rows.scan({})
-    table = next(iter(rows.blocks(rows.names)))
-    return pandas.DataFrame(encoder.select(table)).head(n_rows)
+    return pandas.DataFrame(encoder.select(next(iter(rows.blocks(rows.names))))).head(n_rows)
 
 
 def fit_encoder(cell: Cell, dataset: Dataset, registry: Registry) -> tuple[TableEncoder, bool]:

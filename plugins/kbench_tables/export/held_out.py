@@ -78,8 +78,7 @@ def intervals(parts: list[Fold], y: np.ndarray, is_by_time: bool = False) -> Int
     errors = np.sort(np.concatenate(scores))
     n_rows = len(errors)
     if n_rows > MAX_ERRORS:
-        ranks = np.ceil(np.linspace(1, n_rows, MAX_ERRORS)).astype(int) - 1
-        errors = errors[ranks]
+        errors = errors[(np.ceil(np.linspace(1, n_rows, MAX_ERRORS)).astype(int) - 1)]
     return Intervals(
         errors=errors,
         n_rows=n_rows,

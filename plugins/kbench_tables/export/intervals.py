@@ -20,8 +20,7 @@ def quantile(errors: np.ndarray, n_rows: int, level: float) -> float:
     if rank > n_rows:
         return math.inf
     # of more rows than errors are kept, every one stands for the ranks below it
-    place = math.ceil((rank - 1) * (len(errors) - 1) / max(n_rows - 1, 1) - 1e-9)
-    return float(errors[place])
+    return float(errors[math.ceil((rank - 1) * (len(errors) - 1) / max(n_rows - 1, 1) - 1e-9)])
 
 
 @dataclass(frozen=True)

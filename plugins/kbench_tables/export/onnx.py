@@ -66,8 +66,7 @@ def write_onnx(path: Path, fitted: Fitted) -> Facts:
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     names = [name for name, _, _ in outputs]
-    results = dict(zip(names, session.run(names, {"X": X}), strict=True))
-    difference = _difference(fitted, results)
+    difference = _difference(fitted, dict(zip(names, session.run(names, {"X": X}), strict=True)))
     path.write_bytes(content)
     return {"input": "X", "outputs": names, "difference": difference}
 
@@ -82,8 +81,7 @@ def _difference(fitted: Fitted, outputs: dict[str, np.ndarray]) -> float:
     expected = np.asarray(getattr(steps, method)(fitted.dataset.X), dtype=np.float64)
     output = outputs["prediction" if method == "predict" else "decision"]
     output = output.reshape(expected.shape)
-    scale = max(float(np.ptp(expected)), 1e-300)
-    difference = float(np.abs(output - expected).max()) / scale
+    difference = float(np.abs(output - expected).max()) / max(float(np.ptp(expected)), 1e-300)
     if "probabilities" in outputs:
         shares = np.asarray(steps.predict_proba(fitted.dataset.X))
         difference = max(difference, float(np.abs(outputs["probabilities"] - shares).max()))
@@ -147,8 +145,7 @@ class _Graph:
                 place = self.add("Where", is_new, np.float64(n_codes + 1), code)
                 is_late = self.add("GreaterOrEqual", place, np.float64(n_codes))
                 place = self.add("Where", is_late, np.float64(n_codes + 1), place)
-                is_missing = self.add("IsNaN", code)
-                place = self.add("Where", is_missing, np.float64(n_codes), place)
+                place = self.add("Where", self.add("IsNaN", code), np.float64(n_codes), place)
                 parts.append(self.add("Gather", table, self.add("Cast", place, to=7), axis=0))
         return self.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
 
@@ -334,5 +331,4 @@ def _frequencies(feature_map: Any) -> tuple[np.ndarray, np.ndarray] | None:
     weights = np.asarray(frequencies, dtype=np.float64)
     pairs = np.hstack([weights[:, :half], weights[:, :half], weights[:, half:]])
     # the sine is a cosine a quarter behind; an odd component has a phase of its own
-    phases = np.repeat([0.0, -np.pi / 2, float(offset)], [half, half, n_components % 2])
-    return pairs, phases
+    return pairs, np.repeat([0.0, -np.pi / 2, float(offset)], [half, half, n_components % 2])

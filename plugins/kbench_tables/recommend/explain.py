@@ -179,8 +179,7 @@ def explain(
     X = np.asarray(columns[:])
     repeats = effort.repeats
     copies = [X, *(_permute(X, places, rng) for _, places in groups for _ in range(repeats))]
-    fitting = features.Fitting(method, data, cell.protocol, seed)
-    fitted = features.fit_in_memory(fitting, candidate)
+    fitted = features.fit_in_memory(features.Fitting(method, data, cell.protocol, seed), candidate)
     predictions = fitted.predict(np.concatenate(copies))
     n = len(X)
     every = [

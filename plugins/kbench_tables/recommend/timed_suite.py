@@ -55,8 +55,7 @@ def apply_settings(suite: Suite, settings: Mapping[str, Any], registry: Registry
             for side, key in SIDES.items()
         }
         scale = settings.get(SCALE, block.protocol.target_scale)
-        protocol = replace(block.protocol, target_scale=scale)
-        blocks.append(replace(block, protocol=protocol, **lists))
+        blocks.append(replace(block, protocol=replace(block.protocol, target_scale=scale), **lists))
         for side, key in SIDES.items() if settings else ():
             placed = [(f"{option('params')} {side}", ref) for ref in lists[key]]
             if problems := parameter_problems(placed, LISTS[key], registry):

@@ -402,8 +402,7 @@ class Schedule:
         if share < 1.0 and self._costs.is_searched(cell):
             share = SEARCH_SHARE
         # use all the time left only for tasks that nearly always fit
-        seconds = cost.seconds.high if share == 1.0 else cost.seconds.value
-        return seconds <= share * self._left
+        return (cost.seconds.high if share == 1.0 else cost.seconds.value) <= share * self._left
 
     def _seconds(self, ladder: Ladder, cell: PlannedCell) -> float:
         cost = self._costs.cost(ladder, cell)
