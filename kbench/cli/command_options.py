@@ -95,8 +95,7 @@ def options_from(function: str, own: Sequence[str] = ()) -> Callable[[Callable[.
                 parameters.append(_make_option(each, docs))
 
         def call(**values: Any) -> None:
-            options = {"own": {name: values.pop(name) for name in own}} if own else {}
-            command(**values, **options)
+            command(**values, **({"own": {name: values.pop(name) for name in own}} if own else {}))
 
         return _set_signature(call, command, parameters)
 

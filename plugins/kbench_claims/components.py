@@ -132,8 +132,7 @@ def _within(table: Array) -> tuple[float, float, Array]:
     residual = float(np.sum(apart**2)) / ((n - 1) * (k - 1))
     splits = float(table.mean(axis=1).var(ddof=1)) - residual / k
     own = np.sum(apart**2, axis=0) / (n - 1)
-    by_method = (own - own.sum() / (k * (k - 1))) * k / (k - 2) if k > 2 else own
-    return splits, residual, by_method
+    return splits, residual, (own - own.sum() / (k * (k - 1))) * k / (k - 2) if k > 2 else own
 
 
 def splits_needed(

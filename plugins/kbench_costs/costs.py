@@ -229,6 +229,8 @@ class _Costs:
     def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
         learner = self._run.registry.get("learner", cell.learner.name)
         compares = learner.compares_rows or learner.family == "neighbours"
+        # its record will say so, when no results of its package are being computed
+        compares |= learner.name == "liblinear"
         memory = cost.PAIRS_OF_KERNEL if learner.uses_kernel else cost.PAIRS
         growth = cost.PAIRS_OF_KERNEL if compares else memory, memory
         return _Subject(key, cell, task, samples, list(self._known.get(key, ())), growth)

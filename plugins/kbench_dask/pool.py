@@ -271,8 +271,7 @@ def _connect(address: str) -> Any:
         logging.getLogger(name).setLevel(logging.CRITICAL)
 
     async def knock() -> None:
-        options = Security().get_connection_args("client")
-        comm = await connect(address, timeout=CONNECT_S, **options)
+        comm = await connect(address, timeout=CONNECT_S, **Security().get_connection_args("client"))
         await comm.close()
 
     try:

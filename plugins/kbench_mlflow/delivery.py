@@ -319,13 +319,22 @@ def _leave(holder: features.Holder | None) -> None:
 
 
 def read_all_results(query: features.Query) -> features.StoredResults:
-    """Read what a query names, after delivery of what a killed command left in the journal."""
+    """Read what a query names, after delivery of what a killed command left in the journal.
+
+    What cannot be delivered, as with a folder that is only readable, is a notice.
+    """
     uri, suite = reading.uri_of(query.given.get("store")), features.get_experiment(query.suite)
     for place, journal in journals().items():
-        left = {suite} & {*features.Plans(journal).list_open(name := Store(uri).name)}
-        for synced in _deliver(place, journal, left, uri, _leave, None, name):
-            if said := synced.delivered.problem or (synced.delivered.written and synced.sentence):
-                query.notice(f"pending from an earlier command: {said}")
+        said: object = ""
+        try:
+            left = {suite} & {*features.Plans(journal).list_open(name := Store(uri).name)}
+            for synced in _deliver(place, journal, left, uri, _leave, None, name):
+                done = synced.delivered
+                said = done.problem or (done.written and synced.sentence)
+        except JournalError as error:
+            said = error
+        if said:
+            query.notice(f"pending from an earlier command: {said}")
     return reading.read_stored_results(query)
 
 

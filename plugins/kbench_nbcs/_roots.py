@@ -23,7 +23,7 @@ OUTSIDE = 1e-9
 # development sets (mean accuracies 0.837, 0.839 and 0.841).
 PADDING = 1.0
 
-# Each face is moved by a slightly different distance, up to this share more or less. A row on two
+# The padding of each face is slightly different, up to this share more or less. A row on two
 # faces of the smallest simplex, which extreme rows are, would have two equal coordinates else; and
 # rounding, which differs between processors, would decide in which cell it is.
 SPREAD = 1e-3

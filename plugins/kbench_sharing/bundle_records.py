@@ -2,6 +2,7 @@
 
 import marshal
 import math
+import re
 from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from pydantic import (
 from kbench import features, records
 from kbench.errors import BundleError
 from kbench.messages import printable
-from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType
+from kbench.records import Cell, Details, Limits, Protocol, Ref, Result, TaskType, Tune
 from kbench.records.canonical import Json, JsonObject, digest, from_json
 from kbench_sharing.untrusted_text import (
     check_author,
@@ -140,21 +141,27 @@ class SharedRef(Line):
         of two candidates with equal scores the first is chosen.
         """
         params = {name: from_json(value) for name, value in self.params.items()}
-        return _in_order(Ref(self.name, params, self.label), list(map(str, searched)))
+        tree: dict[str, Json] = {}
+        for path in searched:
+            node = tree
+            for part in re.findall(r"[^.\[\]]+", str(path)):
+                node = node.setdefault(part, {})
+        ordered: Ref = _in_order(Ref(self.name, params, self.label), tree)
+        return ordered
 
 
-def _in_order(ref: Ref, searched: Sequence[str]) -> Ref:
-    """Return a ref with its parameters, and those of its components, in the order of paths."""
-
-    def place(name: str) -> int:
-        paths = (path == name or path.startswith((f"{name}.", f"{name}[")) for path in searched)
-        return next((number for number, found in enumerate(paths) if found), len(searched))
-
-    params = dict(sorted(ref.params.items(), key=lambda item: place(item[0])))
-    for name, value in params.items():
-        if isinstance(value, Ref):
-            params[name] = _in_order(value, [path.removeprefix(f"{name}.") for path in searched])
-    return replace(ref, params=params)
+def _in_order(value: Json, tree: Mapping[str, Json]) -> Json:
+    """Return a value whose components have their parameters in the order of a tree of names."""
+    if isinstance(value, Tune):
+        return Tune(_in_order(value.values, tree))
+    if isinstance(value, tuple):
+        return tuple(_in_order(each, tree.get(str(i), {})) for i, each in enumerate(value))
+    if not isinstance(value, Ref):
+        return value
+    places = {name: place for place, name in enumerate(tree)}
+    names = sorted(value.params, key=lambda name: places.get(name, len(places)))
+    params = {name: _in_order(value.params[name], tree.get(name, {})) for name in names}
+    return replace(value, params=params)
 
 
 class SharedDataset(Line):

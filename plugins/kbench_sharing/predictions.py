@@ -84,8 +84,7 @@ def _unpack_checked(
         raise BundleError(f"{place} has too many bytes for the predictions of its split")
     reason: Exception | None = None
     # a training set may lack rare classes
-    fewest = max(dataset.n_classes - _MAX_CLASSES_AWAY, 1)
-    counts = range(dataset.n_classes, fewest - 1, -1)
+    counts = range(dataset.n_classes, max(dataset.n_classes - _MAX_CLASSES_AWAY, 1) - 1, -1)
     for k in counts if dataset.task == "classification" else (0,):
         try:
             predictions = features.unpack(data, key, n_rows, k, max(most, 0))

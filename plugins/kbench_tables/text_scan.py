@@ -91,8 +91,7 @@ class UnitScan:
         decimal, thousands = self._marks[0]
         if not thousands and MONEY.fullmatch(unit) and self._is_always_three(decimal):
             # amounts of money have no three decimals
-            other = "," if decimal == "." else "."
-            decimal, thousands = other, decimal
+            decimal, thousands = ("," if decimal == "." else "."), decimal
         return UnitColumn(name, unit, decimal, thousands)
 
     def _is_always_three(self, decimal: str) -> bool:

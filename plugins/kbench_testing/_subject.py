@@ -78,8 +78,7 @@ def linear(n_samples: int = 200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]
     """
     rng = np.random.default_rng(seed)
     X = rng.random((n_samples, N_FEATURES))
-    y = (X - 0.5) @ np.array([2.5, -1.5, 1.0, 0.0]) + 0.45 * rng.standard_normal(n_samples)
-    return X, y
+    return X, (X - 0.5) @ np.array([2.5, -1.5, 1.0, 0.0]) + 0.45 * rng.standard_normal(n_samples)
 
 
 def blobs(n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -87,8 +86,7 @@ def blobs(n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     y = rng.permutation(np.repeat([0, *range(n_classes)], 20))
     centres = 0.2 + 0.6 * np.eye(N_FEATURES)[:n_classes]
-    X = centres[y] + 0.04 * rng.standard_normal((len(y), N_FEATURES))
-    return np.clip(X, 0.0, 1.0), y
+    return np.clip((centres[y] + 0.04 * rng.standard_normal((len(y), N_FEATURES))), 0.0, 1.0), y
 
 
 def noise(task: TaskType | None = None, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -76,8 +76,7 @@ def signed_rank(differences: Sequence[float] | Array) -> SignedRank:
         share = _null_distribution(tuple(sorted(np.rint(2 * r).astype(int).tolist())))
         p = 2 * float(share[: round(2 * lower) + 1].sum())
     else:
-        z = (lower - r.sum() / 2 + 0.5) / math.sqrt(float(np.sum(r**2)) / 4)
-        p = 2 * float(norm.cdf(z))
+        p = 2 * float(norm.cdf((lower - r.sum() / 2 + 0.5) / math.sqrt(float(np.sum(r**2)) / 4)))
     return SignedRank(plus, minus, min(p, 1.0))
 
 

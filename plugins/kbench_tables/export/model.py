@@ -170,8 +170,7 @@ class Model:
         self.pipeline, self.facts, self.intervals = pipeline, facts, intervals
         self.encoder = pipeline.named_steps.get("encode")
         self.columns = () if self.encoder is None else tuple(n for n, _ in self.encoder.columns)
-        is_classifier = facts["task"] == "classification"
-        self.classes = pipeline[-1].classes_.tolist() if is_classifier else []
+        self.classes = pipeline[-1].classes_.tolist() if (facts["task"] == "classification") else []
 
     def __repr__(self) -> str:
         return f"<Model {self.facts['cell']!r}>"

@@ -312,6 +312,23 @@ def test_results_that_never_reached_the_store_are_read_too(journal, plans, store
     assert len(read_all_results(Query("trial", {"store": store_uri})).rows) == 1
 
 
+def test_what_cannot_be_delivered_hides_no_stored_result(journal, plans, store_uri, monkeypatch):
+    plans.keep(SUITE, store_uri, [a_cell("ridge", "k1")])
+    finish(journal, a_cell("ridge", "k1"))
+    list(sync_suites(store_uri))
+    plans.keep(SUITE, store_uri, [a_cell("ridge", "k1"), a_cell("svm", "k2")])
+    finish(journal, a_cell("svm", "k2"))
+
+    def refuse(*args, **kwargs):
+        raise JournalError("the folder is only readable")
+
+    monkeypatch.setattr(Journal, "lock", refuse)
+    notices = []
+    query = dataclasses.replace(Query("trial", {"store": store_uri}), notice=notices.append)
+    assert len(read_all_results(query).rows) == 1
+    assert any("the folder is only readable" in notice for notice in notices)
+
+
 def run_sync(*arguments):
     command = [sys.executable, "-m", "kbench.cli", "sync", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

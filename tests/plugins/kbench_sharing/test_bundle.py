@@ -42,7 +42,12 @@ def test_searched_parameters_have_the_order_of_the_suite():
     kernel = Ref("polynomial", {"offset": two, "degree": two})
     learner = Ref("kernel-ridge", {"kernel": kernel, "alpha": two})
     trees = Ref("random-trees-embedding", {"n_estimators": two, "max_depth": two})
-    for feature_map, last in ((Ref("identity"), learner), (trees, Ref("ridge", {"alpha": two}))):
+    either = Ref("kernel-ridge", {"kernel": Tune((Ref("gaussian"), kernel)), "alpha": two})
+    ridge = Ref("ridge", {"alpha": two})
+    for feature_map, last in (
+        *((Ref("identity"), learner), (trees, ridge), (Ref("identity"), either)),
+        (Ref("nystroem", {"n_components": two, "kernel": kernel}), ridge),
+    ):
         cell = Cell(Ref("iris"), feature_map, last, Protocol())
         code = to_json(method_code(cell, registry, "classification"))
         line = {
