@@ -95,7 +95,8 @@ def options_from(function: str, own: Sequence[str] = ()) -> Callable[[Callable[.
                 parameters.append(_make_option(each, docs))
 
         def call(**values: Any) -> None:
-            command(**values, **({"own": {name: values.pop(name) for name in own}} if own else {}))
+            options = {"own": {name: values.pop(name) for name in own}} if own else {}
+            command(**values, **options)
 
         return _set_signature(call, command, parameters)
 

@@ -59,8 +59,7 @@ def execute(run: Run) -> Report:
         if strategy is not None:
             run.cells = strategy.kept(run.cells)
         run.watch.on_delivering()
-        report = _report(run, interrupted, added)
-        answers = run.notifications.finish(run=run, report=report)
+        answers = run.notifications.finish(run=run, report=_report(run, interrupted, added))
     for notice in planned.notices_of_cpus(run.cells):
         run.notice(notice)
     if lost is not None:
