@@ -538,6 +538,31 @@ def two_kinds(n=24, seed=0):
     return rows, known
 
 
+def test_large_errors_are_counted_by_map():
+    def line(dataset, name, width, errors):
+        values = {str(i): error for i, error in enumerate(errors)}
+        more = {"task": "regression", "values_by_split": {"rmse_standardized": values}}
+        return table.read_row(row(dataset, name, 0.0, width, splits=range(3)) | more)
+
+    cells = [
+        line("a", "arc-cosine", 32, [0.5, 3.5, 0.4]),
+        line("a", "arc-cosine", 64, [0.5, 70.0, 3.0]),
+        line("a", "nystroem", 32, [0.4, 0.6, 0.5]),
+        line("b", "nystroem", 32, [0.4, 0.3, 0.5]),
+    ]
+    answers = questions.answer(table.Study(cells, "regression"))
+    assert answers["large_errors"] == [
+        {
+            "method": "arc-cosine",
+            "n_fits": 6,
+            "n_large": 2,
+            "largest": 70.0,
+            "datasets": ["a"],
+        },
+        {"method": "nystroem", "n_fits": 6, "n_large": 0, "largest": 0.6, "datasets": []},
+    ]
+
+
 def test_the_rule_finds_what_decides_and_the_baseline_does_not():
     rows, known = two_kinds()
     found = rule.answer(study_of(rows), known)["cross_validated"]["methods"]
@@ -700,7 +725,7 @@ def test_sentences_follow_from_the_numbers(results):
     assert "predicts the loss" in found[f"classification.gram.{PLANNED}"]
     boosting = found["classification.boosting"]
     assert (
-        "boosting is better than the exact kernel on 0 datasets and worse on 12, of 12" in boosting
+        "boosting is better than the exact kernel on 0 and worse on 12 of 12 datasets" in boosting
     )
     learned = found["classification.learned.rff-learned.64"]
     assert "the loss of `rff-learned` less that of `rff` is below 0" in learned

@@ -39,7 +39,10 @@ LISTS = Path(__file__).with_name("datasets.toml")
 STORED = ROOT / "docs" / "measured" / "study.json"
 PAGES = tuple(
     ROOT / "docs" / name
-    for name in ("studies/study.md", "studies/study-first-answer.md", "choosing-a-map.md")
+    for name in (
+        *("studies/study.md", "choosing-a-map.md"),
+        *("studies/study-classification.md", "studies/study-regression.md"),
+    )
 )
 
 COLUMNS = (
@@ -91,13 +94,13 @@ def add_span_errors(
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON can hold: a number that is not finite is null."""
+    """Return what JSON can hold: numbers of six digits, null where one is not finite."""
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
     return value
 
 

@@ -21,6 +21,9 @@ NARROW = 64
 
 WIDE = 512
 
+LARGE = 3.0
+"""An rmse, in standard deviations of the target, that no model of the mean has."""
+
 
 def curves(study: Study) -> list[Numbers]:
     """Return mean loss and costs of each option, and its loss less that of the exact kernel."""
@@ -148,3 +151,25 @@ def dataset_curves(study: Study) -> list[Numbers]:
                 }
             )
     return found
+
+
+def large_errors(study: Study) -> list[Numbers]:
+    """Count, by map and reference, the fits of a regression with an error above `LARGE`.
+
+    Not planned: it was looked for after means had been seen.
+    """
+    found: dict[str, Numbers] = {}
+    for name in study.datasets:
+        for j, option in enumerate(study.options):
+            values = study.losses_by_split[name][:, j]
+            values = values[np.isfinite(values)]
+            line = found.setdefault(
+                study.references.get(option, option.map),
+                {"n_fits": 0, "n_large": 0, "largest": 0.0, "datasets": []},
+            )
+            line["n_fits"] += len(values)
+            line["n_large"] += int((values > LARGE).sum())
+            line["largest"] = float(max([line["largest"], *values]))
+            if (values > LARGE).any() and name not in line["datasets"]:
+                line["datasets"].append(name)
+    return [{"method": method, **line} for method, line in found.items()]

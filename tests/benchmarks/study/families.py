@@ -54,8 +54,8 @@ def bounded_interval(values: Array, best: Array, worst: Array) -> tuple[float | 
     high = interval(worst[planned])[1]
     own = interval(values[np.isfinite(values)])
     return (
-        None if low is None else min(low, *(each for each in own[:1] if each is not None)),
-        None if high is None else max(high, *(each for each in own[1:] if each is not None)),
+        None if low is None else min([low, *(each for each in own[:1] if each is not None)]),
+        None if high is None else max([high, *(each for each in own[1:] if each is not None)]),
     )
 
 

@@ -40,6 +40,9 @@ AXES = {
 
 LOSS = {"classification": "error (percentage points)", "regression": "rmse (standard deviations)"}
 
+NEAR, FAR = 0.1, 3.0
+"""Where losses are above the second, an axis is linear up to the first, and logarithmic beyond."""
+
 
 def looks(maps: list[str]) -> dict[str, dict[str, Any]]:
     """Return colour, marker and dashes of each map, the same in all figures."""
@@ -94,6 +97,7 @@ def _draw_curves(numbers: Numbers) -> Figure:
     figure = Figure(figsize=(7.2, 5.6), layout="constrained")
     axes = figure.subplots(2, 2, sharey=True)
     styles = looks(list(lines))
+    means = factor * np.array([p["over_kernel"]["mean"] for p in known] or [0.0])
     for axis, (cost, label) in zip(axes.flat, AXES.items(), strict=True):
         for name, all_points in lines.items():
             points = [p for p in all_points if p in known and p[cost] is not None]
@@ -119,6 +123,9 @@ def _draw_curves(numbers: Numbers) -> Figure:
         axis.set_xlabel(label)
     for axis in axes[:, 0]:
         axis.set_ylabel(f"less exact kernel: {LOSS[numbers['task']]}")
+    if means.max() > FAR * factor:
+        axes[0, 0].set_yscale("symlog", linthresh=NEAR * factor)
+        axes[0, 0].set_ylim(min(-NEAR * factor, means.min()), 3 * means.max())
     _legend(figure, axes[0, 0])
     return figure
 
@@ -159,6 +166,8 @@ def _draw_datasets(numbers: Numbers) -> Figure | None:
                 )
         axis.set_title(name, fontsize=7)
         axis.set_xscale("log", base=2)
+        if max((x["loss"] for x in lines if x["dataset"] == name), default=0.0) > FAR:
+            axis.set_yscale("log")
     for axis in axes.flat[len(datasets) :]:
         axis.set_visible(False)
     figure.supxlabel("features", fontsize=8)

@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from kbench.results.stats import holm
 
 from .boosting import boosting, boosting_map
-from .curves import NARROW, WIDE, curves, dataset_curves, wider, widths
+from .curves import NARROW, WIDE, curves, dataset_curves, large_errors, wider, widths
 from .families import Numbers
 from .fronts import pareto
 from .gains import kernel_gain, learned_directions
@@ -44,6 +44,7 @@ def answer(study: Study, held_out: Collection[str] = ()) -> Numbers:
         "learned": learned_directions(study, held_out),
         "boosting": boosting(study),
         "boosting_map": boosting_map(study),
+        "large_errors": large_errors(study) if study.task == "regression" else [],
     }
 
 

@@ -39,6 +39,9 @@ LEAST_ERROR = 0.02
 LEAST_SHARE = 0.8
 """An option that fewer datasets have is not one that a rule can recommend."""
 
+SMALL = (256, 512, 1024)
+"""Widths of the order of maps in the suites of `kbench recommend`, which has up to 1,000."""
+
 BUDGET = 0.1
 """Share of the compute of trying all."""
 
@@ -321,7 +324,10 @@ def answer(
             if not np.isfinite(z).all()
         ],
         "penalty": None if np.isinf(rule.penalty) else rule.penalty,
-        "typical_order": [str(rule.options[j]) for j in order[:10]],
+        "typical_order": [str(rule.options[j]) for j in order],
+        "maps_to_1024": list(
+            dict.fromkeys(rule.options[j].map for j in order if rule.options[j].width in SMALL)
+        ),
         "slopes": {
             str(rule.options[j]): dict(zip(PREDICTORS, map(float, rule.slopes[:, j]), strict=True))
             for j in order[:10]

@@ -50,6 +50,7 @@ def render(results: Numbers) -> dict[str, str]:
             "boosting": lambda numbers=numbers: _boosting(numbers),  # type: ignore[misc]
             "rule": lambda numbers=numbers: _rule(numbers),  # type: ignore[misc]
             "scope": lambda numbers=numbers: _scope(numbers),  # type: ignore[misc]
+            "large": lambda numbers=numbers: _large_errors(numbers),  # type: ignore[misc]
         }
         for make in makers.values():
             found |= {f"{task}.{name}": text for name, text in make().items()}
@@ -91,7 +92,8 @@ def _scope(numbers: Numbers) -> dict[str, str]:
     splits = f"{max(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     text = (
         f"{numbers['n_datasets']} datasets of {_families(numbers['n_families'])}, "
-        f"{splits} split{'' if splits == '1' else 's'} each; {lacking} cells are missing."
+        f"{splits} split{'' if splits == '1' else 's'} each; "
+        f"{lacking} {'cell is' if lacking == 1 else 'cells are'} missing."
     )
     if numbers["without_data"]:
         names = listing([f"`{name}`" for name in numbers["without_data"]])
@@ -102,6 +104,27 @@ def _scope(numbers: Numbers) -> dict[str, str]:
             "that needs a choice on other splits."
         )
     return {"scope": text}
+
+
+def _large_errors(numbers: Numbers) -> dict[str, str]:
+    lines = sorted(numbers.get("large_errors", []), key=lambda each: -each["n_large"])
+    if not lines:
+        return {}
+    large = [
+        f"{each['n_large']:,} of {each['n_fits']:,} fits of `{each['method']}` "
+        f"(on {listing([f'`{name}`' for name in each['datasets']])}; the largest is "
+        f"{each['largest']:,.{0 if each['largest'] >= 10 else 1}f})"
+        for each in lines
+        if each["n_large"]
+    ]
+    none = [f"`{each['method']}`" for each in lines if not each["n_large"]]
+    return {
+        "large_errors": (
+            f"Exploratory: the error is above 3 standard deviations of the target in "
+            f"{listing(large) if large else 'no fit'}; in none of "
+            f"{listing(none) if none else 'the others'}."
+        )
+    }
 
 
 def _curves(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
@@ -193,7 +216,8 @@ def _budget(value: float, cost: str) -> str:
     if cost == "model_bytes":
         kib = value / 1024
         return f"{kib:,.0f} KiB of the model" if kib >= 1 else f"{value:,.0f} bytes of the model"
-    return f"{value:.3g} {WORDS[cost]}"
+    words = WORDS[cost].replace("seconds", "second") if value == 1 else WORDS[cost]
+    return f"{value:.3g} {words}"
 
 
 def _gram(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
@@ -279,10 +303,11 @@ def _boosting(numbers: Numbers) -> dict[str, str]:
     if "datasets" in result and result["mean"] is not None:
         found["boosting"] = (
             f"By the corrected t-test, boosting is better than the exact kernel on "
-            f"{len(result['better_boosting'])} datasets and worse on "
-            f"{len(result['better_kernel'])}, of {len(result['datasets'])} (adjusted p at most "
-            f"{LEVEL:g}). Its loss less that of the kernel is {number(result['mean'], task)} "
-            f"{unit(task)[1]} over {_families(result['n_families'])} ({interval(result, task)})."
+            f"{len(result['better_boosting'])} and worse on "
+            f"{len(result['better_kernel'])} of {len(result['datasets'])} datasets (adjusted p "
+            f"at most {LEVEL:g}). Its loss less that of the kernel is "
+            f"{number(result['mean'], task)} {unit(task)[1]} over "
+            f"{_families(result['n_families'])} ({interval(result, task)})."
         )
     versus = numbers["boosting_map"]
     if "datasets" in versus:
@@ -304,6 +329,9 @@ def _boosting(numbers: Numbers) -> dict[str, str]:
 def _rule(numbers: Numbers) -> dict[str, str]:
     rule = numbers.get("rule", {})
     found = {}
+    if "maps_to_1024" in rule:
+        maps = listing([f"`{name}`" for name in rule["maps_to_1024"]])
+        found["rule.maps"] = f"The order of the maps with 256 to 1,024 features is {maps}."
     if "cross_validated" in rule:
         single = rule["cross_validated"]["methods"]["best single, first"]
         found["rule.first"] = (
@@ -323,9 +351,10 @@ def _rule(numbers: Numbers) -> dict[str, str]:
         ends = "no interval" if low is None else f"95 % interval {low:.2f} to {high:.2f}"
         found[f"rule.{kind}"] = (
             f"{words} {_families(best['n_families'])}, the rule has a regret of "
-            f"{best['regret']:.2f}{mark} {measure} ({ends}) with {100 * best['share']:.0f} % of "
-            f"the compute of trying all; without predictors it is {other['regret']:.2f}. The aim "
-            f"was {aim:g} at 10 %: {_verdict(best, aim)}."
+            f"{best['regret']:.2f}{mark} {measure} ({ends}; median {best['median']:.2f}) with "
+            f"{100 * best['share']:.0f} % of the compute of trying all; without predictors it is "
+            f"{other['regret']:.2f} (median {other['median']:.2f}). The planned bound is "
+            f"{aim:g} at 10 %: {_verdict(best, aim)}."
         )
     return found
 
@@ -345,7 +374,10 @@ def _regret(line: Numbers, rule: Numbers) -> str:
     if line["low"] is not None:
         ends = f"95 % interval {line['low']:.2f} to {line['high']:.2f}"
     text = "% of the error" if is_percent else "percentage points of accuracy"
-    return f"{line['regret']:.2f} {text} ({ends}; {_families(line['n_families'])})"
+    return (
+        f"{line['regret']:.2f} {text} ({ends}; median {line['median']:.2f}; "
+        f"{_families(line['n_families'])})"
+    )
 
 
 def check_text(text: str, sentences: Mapping[str, str], place: str) -> list[str]:

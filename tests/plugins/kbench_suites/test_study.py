@@ -1,6 +1,8 @@
 """The suites `study` and `study-regression`, and the page that was written before their results."""
 
+import json
 import re
+import tomllib
 from collections import defaultdict
 
 import pytest
@@ -131,3 +133,13 @@ def test_without_its_folder_the_regression_half_says_where_the_data_are(tmp_path
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SuiteError, match=r"github\.com/treforevans"):
         select_suite("study-regression", REGISTRY)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_recommend_tries_maps_in_the_order_of_the_study(task):
+    numbers = json.loads((ROOT / "docs/measured/study.json").read_text())
+    order = numbers["tasks"][task]["rule"]["maps_to_1024"]
+    suite = tomllib.loads((ROOT / f"suites/kbench_suites/recommend-{task}.toml").read_text())
+    maps = [each["name"] for each in suite["feature_maps"]]
+    assert len(maps) > 1
+    assert maps == [name for name in order if name in maps]
