@@ -3,9 +3,12 @@
 import weakref
 
 import numpy as np
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_iter
+import pytest
+
+torch = pytest.importorskip("torch", exc_type=ImportError)
+
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+from torch.utils._pytree import tree_iter  # noqa: E402
 
 
 class CountedBytes(TorchDispatchMode):

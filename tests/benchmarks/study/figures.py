@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
@@ -71,6 +72,8 @@ def draw(results: Numbers, folder: Path) -> list[Path]:
                 if figure is not None:
                     path = folder / f"study-{task}-{name}.svg"
                     figure.savefig(path, metadata={"Date": None, "Creator": None})
+                    # hundredths of a point are enough
+                    path.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", path.read_text()))
                     written.append(path)
     return written
 
