@@ -62,7 +62,7 @@ class Handover:
             k = len(np.unique(visible.y_train))
         # predictions, two tables of probabilities, decision values of classes or of pairs,
         # deviations; and all of that for the default candidate, and for each seed
-        most = (16 * n_test * (2 + 2 * k + max(k, k * (k - 1) // 2))) * self._map_seeds + 1024
+        most = 16 * n_test * (2 + 2 * k + max(k, k * (k - 1) // 2)) * self._map_seeds + 1024
         # A task that has ended has an outcome, which says why; one that sends too much
         # must not wait for a reader.
         with channel, contextlib.suppress(OSError, BrokenHandoverError):

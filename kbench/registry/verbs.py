@@ -244,7 +244,7 @@ class _Notified:
 def _wait(told: Collection[_Notified], deadline_s: float) -> None:
     """Wait until all calls are made, for each feature as long as there are signs of life.
 
-    On a busy machine a thread of low priority computes slowly: CPU time is a sign, up to
+    On a loaded machine a thread of low priority computes slowly: CPU time is a sign, up to
     as much as the deadline. A loop that polls takes some, too, so that it is a sign only at first.
     """
     now, first = time.monotonic(), measure_cpu_s()

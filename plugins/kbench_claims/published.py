@@ -52,7 +52,7 @@ def beside_published(
             theirs = sd if figure.sd is None else figure.sd
             spread = math.sqrt(sd**2 / n + theirs**2 / figure.n_runs)
             z = (ours - figure.value) / spread if spread else None
-        compared.append(Beside(figure, ours, (None if sd is None else sd / math.sqrt(n)), n, z))
+        compared.append(Beside(figure, ours, None if sd is None else sd / math.sqrt(n), n, z))
     return compared
 
 

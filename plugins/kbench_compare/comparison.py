@@ -328,7 +328,7 @@ def score_change(a: Row, b: Row, splits: Sequence[str], metric: Metric, noise: N
         return Change(mean_a, mean_b, test.difference, untested=NO_TEST, doubts=(NO_TEST,))
     # the noise is below the resolution: one row, where shares of rows are one or two apart
     low, high = test.difference - row, test.difference + row
-    verdict = "same" if (abs(test.difference) < 1.5 * row) else _direction(test.difference, metric)
+    verdict = "same" if abs(test.difference) < 1.5 * row else _direction(test.difference, metric)
     return Change(mean_a, mean_b, test.difference, low, high, verdict=verdict, untested=NO_TEST)
 
 

@@ -389,7 +389,7 @@ def _date_column(profile: ColumnProfile, asked: Params) -> DateColumn:
         parts.append("day")
     if column is not None:
         return replace(column, parts=column.parts or tuple(parts))
-    return DateColumn(profile.name, (profile.formats[0] if profile.formats else ISO), tuple(parts))
+    return DateColumn(profile.name, profile.formats[0] if profile.formats else ISO, tuple(parts))
 
 
 def _not_dates(profile: ColumnProfile, form: str, label: str) -> str:

@@ -170,7 +170,7 @@ class Model:
         self.pipeline, self.facts, self.intervals = pipeline, facts, intervals
         self.encoder = pipeline.named_steps.get("encode")
         self.columns = () if self.encoder is None else tuple(n for n, _ in self.encoder.columns)
-        self.classes = pipeline[-1].classes_.tolist() if (facts["task"] == "classification") else []
+        self.classes = pipeline[-1].classes_.tolist() if facts["task"] == "classification" else []
 
     def __repr__(self) -> str:
         return f"<Model {self.facts['cell']!r}>"

@@ -286,7 +286,7 @@ def card(facts: Mapping[str, Any], fitted: Fitted, warning: str, mlflow: bool) -
 
 
 def _score(value: float, name: str) -> str:
-    return f"{value:.4f}" if (name == "r2" or name in _SHOWN["classification"]) else number(value)
+    return f"{value:.4f}" if name == "r2" or name in _SHOWN["classification"] else number(value)
 
 
 def _columns(encoder: Any) -> list[tuple[str, str]] | None:

@@ -135,7 +135,7 @@ class _Comparison:
         common = mine.keys() & all_.keys()
         if not self.nested or not common or len(common) == len(all_):
             return self.value(row)
-        return self.value(self.longest) + (sum(mine[i] - all_[i] for i in common) / len(common))
+        return self.value(self.longest) + sum(mine[i] - all_[i] for i in common) / len(common)
 
     @property
     def error(self) -> float:

@@ -451,7 +451,7 @@ def test_the_time_of_these_learners_grows_faster_than_the_rows(name):
 
 
 def test_costs_name_no_other_method():
-    """What is special about a method is in its record, where third parties can say it too."""
+    """The record of a method has its peculiarities, where third parties can declare them too."""
     registry, folder = build(list_plugins()), Path(costs.__file__).parent
     methods = {*registry.all("feature map"), *registry.all("learner")}
     nodes = (node for path in folder.glob("*.py") for node in ast.walk(ast.parse(path.read_text())))
