@@ -72,6 +72,7 @@ def run_suite(
     offline: bool = False,
     task_timeout: float | None = None,
     memory_limit: float | None = None,
+    device: Literal["cpu", "torch-cpu", "cuda"] | None = None,
     timing: Literal["shared", "exclusive"] = "shared",
     progress: bool = True,
     **features: Any,
@@ -105,6 +106,8 @@ def run_suite(
         Time limit of one task (one split of a cell), in seconds.
     memory_limit : float, optional
         Memory limit of one task, in MiB.
+    device : {"cpu", "torch-cpu", "cuda"}, optional
+        Device that computes maps and linear learners, instead of the suite's.
     timing : {"shared", "exclusive"}, default "shared"
         With "exclusive", run one task at a time and block your other kbench processes on
         this machine, for reliable timings.
@@ -149,6 +152,7 @@ def run_suite(
         time_s=task_timeout,
         memory_mib=memory_limit,
         data=data,
+        device=device,
     )
     settings = check_options("run_suite", features)
     options = Options(jobs, recompute, retry_failed, offline, timing, given=settings)

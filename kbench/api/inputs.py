@@ -44,13 +44,14 @@ def select_suite(
     time_s: float | None = None,
     memory_mib: float | None = None,
     data: str | None = None,
+    device: str | None = None,
 ) -> Suite:
     """Read a suite, add components, keep those that match, and replace limits that are given.
 
     The options are those of `kbench.run_suite`. Raises SuiteError if there is no such suite,
     its file has errors, a filter fits nothing, a limit is not positive, or files are not there.
     """
-    suite = add_published(read(*find(name, registry), registry), name, registry)
+    suite = add_published(read(*find(name, registry), registry, device), name, registry)
     of_data, of_maps, of_learners = map(names_in, (datasets, feature_maps, learners))
     suite = select(suite, registry, of_data, of_maps, of_learners, [*map(names_in, add)])
     suite = move_to_folder(suite, None if data is None else Path(data))

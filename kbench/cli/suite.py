@@ -22,6 +22,7 @@ def suite(
     n_splits: int | None = None,
     task_timeout: float | None = None,
     memory_limit: float | None = None,
+    device: Literal["cpu", "torch-cpu", "cuda"] | None = None,
     jobs: int | None = None,
     data: str | None = None,
     recompute: bool = False,
@@ -64,6 +65,7 @@ def suite(
         time_s=task_timeout,
         memory_mib=memory_limit,
         data=data,
+        device=device,
     )
     options = Options(jobs, recompute, retry_failed, offline, timing, given=get_given())
     report = run_shown(
@@ -73,7 +75,8 @@ def suite(
         print_plan(report, as_json=as_json, every=every)
         return
     limits = {"n_splits": n_splits, "task_timeout": task_timeout, "memory_limit": memory_limit}
-    further = {"add_datasets": add_datasets, **limits, "data": data, **get_given()}
+    further = {"add_datasets": add_datasets, **limits, "data": data, "device": device}
+    further |= get_given()
     filters = {"dataset": dataset, "feature_map": feature_map, "learner": learner}
     added = {"add_feature_maps": add_feature_maps, "add_learners": add_learners}
     again = [suite, *format_options({**filters, **added, **further})]
@@ -85,7 +88,8 @@ def suite(
         if report.foreign:
             show.print_origins(report)
         if (of_methods or new) and not report.interrupted:
-            whole = select_suite(suite, registry, dataset, add=(add_datasets, (), ()), data=data)
+            more = {"add": (add_datasets, (), ()), "data": data, "device": device}
+            whole = select_suite(suite, registry, dataset, **more)
             print_beside(report, whole, registry, options, whole_again, new)
 
     show.print_report(

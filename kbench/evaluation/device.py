@@ -95,7 +95,7 @@ class TorchDevice(Device):
         if not torch.cuda.is_available():
             built = f"for CUDA {torch.version.cuda}" if torch.version.cuda else "without CUDA"
             raise SuiteError(
-                'device = "cuda" in [protocol] needs a GPU, and torch finds none: '
+                'device = "cuda" needs a GPU, and torch finds none: '
                 f"torch {torch.__version__} is built {built}; without a GPU there are "
                 '"cpu" and "torch-cpu"'
             )
@@ -150,10 +150,15 @@ def use_torch() -> None:
     importlib.import_module("array_api_compat.torch")
 
 
+def gpu_of(slot: int) -> str:
+    """Return the name of the GPU of a slot, among those that this process may see."""
+    visible = [name for name in os.environ.get(VISIBLE, "").split(",") if name]
+    return visible[slot % len(visible)] if visible else str(slot)
+
+
 def take_gpu(slot: int) -> None:
     """Let this process see the GPU of a slot only; torch must not have looked for any before."""
-    visible = [name for name in os.environ.get(VISIBLE, "").split(",") if name]
-    os.environ[VISIBLE] = visible[slot % len(visible)] if visible else str(slot)
+    os.environ[VISIBLE] = gpu_of(slot)
 
 
 def _load(device: str, package: str) -> ModuleType:
@@ -161,5 +166,5 @@ def _load(device: str, package: str) -> ModuleType:
         return importlib.import_module(package)
     except (ImportError, OSError) as error:  # a library of CUDA may be missing
         raise SuiteError(
-            f'device = "{device}" in [protocol] needs torch{how_to_get("torch")} ({error})'
+            f'device = "{device}" needs torch{how_to_get("torch")} ({error})'
         ) from None

@@ -15,9 +15,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from kbench.evaluation.device import gpu_of
 from kbench.execution.request import LOCK, Answer, Assignments, Host, Request, compute
 from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.messages import option
@@ -85,7 +87,8 @@ class ThisMachine:
     def __init__(self, exclusive: bool, notice: Callable[[str], None]) -> None:
         self._exclusive, self._notice = exclusive, notice
         self._lock = ExitStack()
-        self._is_held = False
+        self._is_held = self._has_gpus = False
+        self._taking = threading.Lock()
 
     def acquire(self) -> None:
         """Wait for the lock, unless it is held."""
@@ -94,10 +97,19 @@ class ThisMachine:
             self._lock.enter_context(lock)
             self._is_held = True
 
+    def acquire_gpus(self, jobs: int) -> None:
+        """Wait for the GPUs of all slots, unless they are held; two runs never share one."""
+        with self._taking:
+            # every run waits for them in the same order: two would wait for each other otherwise
+            for name in () if self._has_gpus else sorted(map(gpu_of, range(jobs))):
+                waiting = partial(self._tell, f"which computes on GPU {name}")
+                self._lock.enter_context(Journal().lock(f"gpu-{name}", waiting))
+            self._has_gpus = True
+
     def release(self) -> None:
-        """Release the lock."""
+        """Release the locks."""
         self._lock.close()
-        self._is_held = False
+        self._is_held = self._has_gpus = False
 
     def _waiting(self, holder: Holder | None) -> None:
         why = (
@@ -105,6 +117,9 @@ class ThisMachine:
             if self._exclusive
             else f"which holds this machine exclusively ({option('timing', 'exclusive')})"
         )
+        self._tell(why, holder)
+
+    def _tell(self, why: str, holder: Holder | None) -> None:
         self._notice(f"waiting for {describe_holder(holder)}, {why}")
 
 
@@ -149,6 +164,8 @@ class LocalEngine:
         self._parents.close()
 
     def _work(self, task: Task, slot: int) -> Answer:
+        if task.cell.protocol.device == "cuda":
+            self._machine.acquire_gpus(self._jobs)
         self._started(task, slot)
         limits, rest = self._terms.limits, self._terms.until - time.monotonic()
         # one that begins later, because it is the first, has all of its time

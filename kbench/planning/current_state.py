@@ -129,7 +129,9 @@ class Present:
         path = self._source(name)
         if path is not None and is_installed(path) and "." not in name:
             return INSTALLED
-        return self._hash(name)
+        value = self._hash(name)
+        # a package of several distributions, such as `google` or `nvidia`, has no file
+        return INSTALLED if value == NAMESPACE and name in self._owners else value
 
     def _hash(self, name: str) -> str | None:
         if (path := self._source(name)) is None:

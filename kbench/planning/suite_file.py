@@ -19,6 +19,7 @@ from kbench.planning.cells import cell_problems, check_map_seeds
 from kbench.planning.schema import (
     BlockTable,
     LimitsTable,
+    ProtocolChanges,
     ProtocolTable,
     PublishedTable,
     SuiteFile,
@@ -50,8 +51,10 @@ NONE = ProtocolTable()
 _Use = tuple[Mapping[str, ProtocolTable], ProtocolTable]
 
 
-def read(text: str, name: str, registry: Registry) -> Suite:
+def read(text: str, name: str, registry: Registry, device: str | None = None) -> Suite:
     """Read the TOML text of a suite file; `name` is used if the file gives none.
+
+    A `device` replaces that of all protocols.
 
     Raises SuiteError with every error of the file, parameters of components included; a TOML
     syntax error and rules on size stand alone.
@@ -64,6 +67,7 @@ def read(text: str, name: str, registry: Registry) -> Suite:
         )
     file, lines = check_suite(raw, SuiteFile, component_refs.LISTS, registry)
     context = make_context(registry)
+    forced = NONE if device is None else ProtocolChanges.model_validate({"device": device})
     blocks: list[Block] = []
     uses: list[_Use] = []
     for number, table in enumerate(file.block or [BlockTable()]):
@@ -71,11 +75,12 @@ def read(text: str, name: str, registry: Registry) -> Suite:
             key: read_block_list(lines, f"block[{number}].", key) for key in component_refs.LISTS
         }
         shared = read_block_protocol(file.protocol, table, number, context)
+        shared = shared.update(option("device"), forced, context=context)
         given = {"protocol": file.protocol, f"block[{number}].protocol": table.protocol or NONE}
         own: dict[str, Protocol] = {}
         for label in (ref.label for ref in lists["datasets"]):
             place, changes = f"dataset_protocols.{label}", file.dataset_protocols.get(label, NONE)
-            protocol = shared.update(place, changes, context=context)
+            protocol = shared.update(place, changes, forced, context=context)
             uses.append(({**given, place: changes}, protocol))
             if changes is not NONE:
                 own[label] = protocol.record()

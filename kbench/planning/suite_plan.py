@@ -180,7 +180,7 @@ class Options:
         """
         device = suite.protocols[0].device  # all blocks have one
         if not is_here and device != "cpu":
-            raise SuiteError(f'device = "{device}" in [protocol] needs tasks on this machine')
+            raise SuiteError(f'device = "{device}" needs tasks on this machine')
         if not is_here:
             return self
         most = Device.of(device).n_slots

@@ -361,6 +361,32 @@ def test_the_machine_is_held_from_before_the_first_task_until_it_is_released(tmp
     assert len(refused) == 1
 
 
+def test_two_runs_never_share_a_gpu(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    told, done = [], threading.Event()
+    first, second = (ThisMachine(False, told.append) for _ in range(2))
+    first.acquire_gpus(2)
+    first.acquire_gpus(2)  # it has them
+
+    def wait():
+        second.acquire_gpus(1)
+        done.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    assert wait_until(lambda: told, 10)
+    assert told[0].startswith("waiting for ")
+    assert told[0].endswith(", which computes on GPU 3")
+    assert not done.is_set()
+    first.release()
+    assert done.wait(30)
+    thread.join()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
+    first.acquire_gpus(1)  # the second one has none of these
+    first.release()
+    second.release()
+
+
 def test_closing_ends_what_runs_and_may_be_done_twice(engine_of):
     engine, sandbox = engine_of({"a": {0: "hang"}})
     going = engine.run(tasks_of("a"))

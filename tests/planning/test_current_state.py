@@ -187,6 +187,28 @@ def test_a_distribution_stands_for_its_modules(site):
     assert why(manifest) == ["lab-dist is not installed", "lab_dist is not there"]
 
 
+def test_a_package_of_several_distributions_has_no_file(site):
+    # as `google` and `nvidia`, which torch loads on a GPU
+    for number in "12":
+        info = site / f"lab_part{number}-1.0.dist-info"
+        info.mkdir()
+        write(site, **{f"lab_shared__part{number}__init": "x = 1\n"})
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: lab-part{number}\nVersion: 1.0\n"
+        )
+        (info / "RECORD").write_text(f"lab_shared/part{number}/__init__.py,,\n")
+    manifest = made(packages={"lab_shared": None})
+    assert manifest.modules == {"lab_shared": INSTALLED}
+    assert set(manifest.distributions) == {"lab-part1", "lab-part2", "python"}
+    assert why(manifest) == []
+    shutil.rmtree(site / "lab_shared")
+    assert "lab_shared is not there" in why(manifest)
+    for info in site.glob("*.dist-info"):
+        shutil.rmtree(info)
+    write(site, lab_shared__part1__init="x = 1\n")
+    assert "lab_shared changed" in why(manifest)
+
+
 def test_a_file_that_was_edited_after_the_installation_is_noticed(site):
     install(site)
     manifest = made(packages={"lab_dist": None})

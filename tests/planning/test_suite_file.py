@@ -63,6 +63,28 @@ task_timeout_s = "long"
         assert any(each.startswith(words) for each in found), (words, found)
 
 
+def test_a_device_replaces_those_of_all_protocols(registry):
+    text = (
+        'datasets = ["iris", "wine"]\nfeature_maps = ["rff"]\nlearners = ["ridge"]\n'
+        '[protocol]\ndevice = "cuda"\n[dataset_protocols.wine]\nn_folds = 3\ndevice = "torch-cpu"\n'
+    )
+    assert "protocol.device must be the same in all blocks" in problems(text, registry)[0]
+    for device in ("cpu", "cuda"):
+        suite = read(text, "s", registry, device)
+        assert [each.device for each in suite.protocols] == [device, device]
+        assert suite.blocks[0].dataset_protocols["wine"].n_folds == 3
+
+
+def test_a_device_goes_with_the_other_keys(registry):
+    text = LISTS + '[protocol]\ndevice = "cuda"\nother_methods = "skip"'
+    assert read(text, "s", registry, "torch-cpu").protocols[0].other_methods == "skip"
+    with pytest.raises(SuiteError) as caught:
+        read(text, "s", registry, "cpu")
+    (problem,) = caught.value.problems
+    assert "device" in problem.partition(":")[0]
+    assert 'other_methods = "skip" needs a device other than "cpu"' in problem
+
+
 def test_a_syntax_error_stands_alone(registry):
     (only,) = problems("datasets = [", registry)
     assert re.match(r"the file of suite '.+' is not valid TOML: Invalid value", only)
