@@ -313,8 +313,7 @@ def _sparse_block(table: Table, features: list[int], check: Callable[[int], None
         rows = np.concatenate([present, np.repeat(missing, k)])
         places = np.concatenate([codes[present], np.tile(np.arange(k), len(missing))])
         values = np.repeat([1.0, np.nan], [len(present), k * len(missing)])
-        shape = table.n_rows, k
-        parts.append(scipy.sparse.csc_matrix((values, (rows, places)), shape=shape))
+        parts.append(scipy.sparse.csc_matrix((values, (rows, places)), shape=(table.n_rows, k)))
     # most sparse tables have numeric columns only: do not cut them up
     if all(table.columns[j].kind == "numeric" for j in features):
         X = table.sparse[:, features].tocsr()

@@ -123,8 +123,7 @@ def variance(content: ReportData) -> Table:
     rows, marks = [], {}
     for i, contest in enumerate(get_claims(content).contests):
         names = {"first": format_method(contest.first), "second": format_method(contest.second)}
-        sd = None if math.isnan(contest.sd) else contest.sd
-        rows.append(vars(contest) | names | {"sd": sd})
+        rows.append(vars(contest) | names | {"sd": None if math.isnan(contest.sd) else contest.sd})
         if contest.is_shown:
             marks[i, "needed"] = "best"
     return Table("variance", "Splits that a significant difference needs", made, rows, marks)

@@ -66,8 +66,7 @@ class _RecursiveFeatureMachine(BaseEstimator):
         _, self.transform_, penalty = best
         self.X_fit_ = X @ self.transform_
         self.kernel_ = self._resolved(self.X_fit_)
-        K = self.kernel_(self.X_fit_, self.X_fit_)
-        self.dual_coef_ = _ridge(K, PENALTIES[penalty], y)
+        self.dual_coef_ = _ridge(self.kernel_(self.X_fit_, self.X_fit_), PENALTIES[penalty], y)
 
     def _resolved(self, Z):
         bandwidth = self.bandwidth_factor * median_distance(Z)

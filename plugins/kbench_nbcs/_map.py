@@ -284,8 +284,7 @@ class NestedBarycentricMap(CoordinateMap):
         if self.depth == 0 or self.root != "corner" or self.rotate:
             return
         alphas = (self._roots[0].coordinates(part) for _, part in chunks(X))
-        on_faces = sum(np.count_nonzero(alpha.min(axis=1) < 1e-12) for alpha in alphas)
-        share = on_faces / X.shape[0]
+        share = sum(np.count_nonzero(a.min(axis=1) < 1e-12) for a in alphas) / X.shape[0]
         if share >= ON_FACES:
             warnings.warn(
                 f"{share:.0%} of the rows lie on faces of the corner simplex (a value at the "

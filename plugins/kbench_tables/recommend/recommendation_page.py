@@ -126,8 +126,7 @@ def shape(data: UserData) -> str:
     facts, preview = data.facts, data.preview
     columns = plural(facts.n_features, "column")
     if preview is not None and preview.n_columns != facts.n_features:
-        before = plural(preview.n_columns, "column")
-        columns = f"{before}, {facts.n_features:,} after encoding"
+        columns = f"{plural(preview.n_columns, 'column')}, {facts.n_features:,} after encoding"
     parts = [plural(facts.n_samples, "row"), columns]
     if facts.target_mean is not None and facts.target_sd is not None:
         parts.append(

@@ -154,8 +154,7 @@ class LadderCosts:
         """Return the cells with a result of what a method refines, or of another search."""
         if ladder.base is not None:
             return ladder.base.known
-        parts = ladder.components
-        similar = (other for other in self._ladders if other.components == parts)
+        similar = (other for other in self._ladders if other.components == ladder.components)
         return next((trials for other in similar if (trials := other.known)), [])
 
     def _work(self, cell: records.Cell, rows: int) -> float:
