@@ -140,6 +140,13 @@ def verify(
     ] = None,
     data: str | None = None,
     offline: bool = False,
+    outdated: Annotated[
+        bool,
+        typer.Option(
+            "--outdated",
+            help="Also recompute results whose code or versions have changed; store no outcome.",
+        ),
+    ] = False,
 ) -> None:
     """Validate a bundle and recompute a random sample of its results on this machine.
 
@@ -156,6 +163,8 @@ def verify(
 
     if nonce is not None and not re.fullmatch(r"[0-9a-f]{1,64}", nonce):
         raise SuiteError(f"--nonce must be 1 to 64 hexadecimal digits, got {nonce!r}")
+    if outdated and repository is not None:
+        raise SuiteError("--repository stores no outcome of changed code: leave out --outdated")
     limits = Limits()
     if task_timeout is not None:
         limits = Limits(task_timeout_s=features.check_limit(task_timeout, "task_timeout"))
@@ -180,9 +189,11 @@ def verify(
         data=None if data is None else Path(data),
         notice=lambda message: echo(f"kbench: {message}", err=True),
     )
-    units, reasons = verifying.units()
+    units, reasons = verifying.units(outdated)
     for reason, n_splits in reasons.items():
         echo(f"cannot be recomputed on this machine: {plural(n_splits, 'split')}: {reason}")
+    if outdated:
+        echo("recomputing with the present code and versions: no outcome is stored")
     if reasons and not units:
         echo(f"the same versions: {same_environment(bundle)}")
     drawn = nonce or secrets.token_hex(8)
@@ -198,7 +209,7 @@ def verify(
         verdicts[check.verdict] += 1
         detail = check.detail and f": {check.detail}"
         echo(f"  {_format_verdict(check.verdict)}: {names[key]}, split {split}{detail}")
-        if check.verdict != "not recomputed":
+        if check.verdict != "not recomputed" and not outdated:
             result = bundle.results[key][split]
             records.append(recomputed.make_record(result, check.verdict, author, versions()))
             recomputed.keep(records[-1])

@@ -148,21 +148,23 @@ class Verifying:
         self._planner = features.Planner(self.registry, self._cache)
         self._cells = {cell.key: cell for cell in self.bundle.cells}
 
-    def units(self) -> tuple[list[Unit], dict[str, int]]:
+    def units(self, outdated: bool = False) -> tuple[list[Unit], dict[str, int]]:
         """Return the results that can be recomputed here, and how many cannot, by reason.
+
+        `outdated` includes those whose code or versions are others here.
 
         Only results with status "ok" can; no data are fetched for the answer. Of code, versions
         and files, only what the bundle names is looked up.
         """
         units: list[Unit] = []
         reasons: Counter[str] = Counter()
-        changes = find_changes(self.bundle, self._planner.present)
+        changes = {} if outdated else find_changes(self.bundle, self._planner.present)
         for key, results in self.bundle.results.items():
             of_cell = self._reason(self._cells[key])
             for split, result in results.items():
                 if result.status != "ok":
                     continue
-                if reason := of_cell or changes.get(result.manifest, UNKNOWN):
+                if reason := of_cell or changes.get(result.manifest, "" if outdated else UNKNOWN):
                     reasons[reason] += 1
                 else:
                     units.append((key, split))

@@ -13,7 +13,7 @@ from kbench.cli.app import app
 from kbench.machine import cpu_model
 from kbench.planning.methods import describe_method
 from kbench.planning.planner import make_key_from_json
-from kbench_sharing import zip_file
+from kbench_sharing import recomputed, zip_file
 from kbench_sharing.bundle_records import SharedCell, SharedDataset
 from kbench_sharing.reading import read_bundle
 from tests.support.bundles import (
@@ -324,6 +324,14 @@ def test_an_edit_of_a_helper_is_seen_and_named(theirs):
     assert "imported results" not in out
     code, out, _ = theirs("bundle", "verify", "other.zip")
     assert (code, f"cannot be recomputed on this machine: {reason}" in out) == (1, True)
+    # the present code computes the same numbers, of which no outcome is kept
+    code, out, err = theirs("bundle", "verify", "other.zip", "--sample", 1, "--outdated")
+    assert (code, "\n1 equal\n" in out) == (0, True), err
+    assert "recomputing with the present code and versions: no outcome is stored" in out
+    assert recomputed.list_records() == {}
+    refused = ("--outdated", "--repository", "board", "--author", "B")
+    code, _, err = theirs("bundle", "verify", "other.zip", *refused)
+    assert (code, "leave out --outdated" in err) == (2, True)
 
 
 def test_what_only_its_author_can_compare_is_recomputed_and_not_reused(theirs):
