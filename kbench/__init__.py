@@ -27,10 +27,9 @@ def _homes(package: str) -> dict[str, tuple[str, str]]:
     import ast
     from importlib.resources import files
 
-    stub = (files(package) / "__init__.pyi").read_text(encoding="utf-8")
     return {
         alias.asname or alias.name: (str(node.module), alias.name)
-        for node in ast.parse(stub).body
+        for node in ast.parse((files(package) / "__init__.pyi").read_text(encoding="utf-8")).body
         if isinstance(node, ast.ImportFrom) and node.module != "typing"
         for alias in node.names
     }

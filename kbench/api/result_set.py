@@ -258,13 +258,12 @@ class Results:
             raise SuiteError(
                 f"these results compare {self.metric.name}, `other` compares {other.metric.name}"
             )
-        limits = {"alpha": alpha, "time_factor": time_factor, "time_noise": time_noise}
         comparison = Verbs().one(
             "kbench_compared_results",
             a=self._rows,
             b=other._rows,
             metric=self.metric,
-            thresholds=limits,
+            thresholds={"alpha": alpha, "time_factor": time_factor, "time_noise": time_noise},
         )
         if comparison is None:
             raise FeatureError("no feature compares results: the one of kbench is left out")

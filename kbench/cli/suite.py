@@ -88,8 +88,9 @@ def suite(
         if report.foreign:
             show.print_origins(report)
         if (of_methods or new) and not report.interrupted:
-            more = {"add": (add_datasets, (), ()), "data": data, "device": device}
-            whole = select_suite(suite, registry, dataset, **more)
+            whole = select_suite(
+                suite, registry, dataset, add=(add_datasets, (), ()), data=data, device=device
+            )
             print_beside(report, whole, registry, options, whole_again, new)
 
     show.print_report(

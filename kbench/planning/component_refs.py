@@ -332,10 +332,9 @@ def iterate_lists(
 
 def has_rules(raw: dict[str, Any]) -> bool:
     """Return whether a suite file has rules on the size of data."""
-    blocks = [table for _, table in list_tables(raw)][1:]
     return (
         "rule" in raw
-        or any("when" in block for block in blocks)
+        or any("when" in block for block in [table for _, table in list_tables(raw)][1:])
         or any(_has_share(entries) for _, _, entries in iterate_lists(raw, LISTS))
     )
 

@@ -188,8 +188,7 @@ class Present:
         The installer has hashed them. One that changed after the installation is hashed again.
         """
         root = str(package.locate_file(""))
-        state_then = read_state(getattr(package, "_path", root)) or [0] * 5
-        until = max(state_then[3:]) + 2_000_000_000
+        until = max((read_state(getattr(package, "_path", root)) or [0] * 5)[3:]) + 2_000_000_000
         lines = []
         for path, sha, *_ in csv.reader(record.splitlines()):
             if path.startswith(("..", "/")) or path.endswith(".pyc") or ".dist-info/" in path:

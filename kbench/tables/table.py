@@ -172,10 +172,9 @@ def split_by_group(dataset: Dataset, groups: np.ndarray, what: str) -> Dataset:
         raise DatasetError(
             f"{what} has {plural(n_groups, 'value')}; {GROUP_FOLDS} folds need at least as many"
         )
-    is_classification = dataset.task == "classification"
     folds = (
         StratifiedGroupKFold(GROUP_FOLDS, shuffle=True, random_state=0)
-        if is_classification
+        if dataset.task == "classification"
         else GroupKFold(GROUP_FOLDS)
     ).split(np.zeros(len(groups)), dataset.y, groups)
     splits = [Split(index, train, test) for index, (train, test) in enumerate(folds)]

@@ -215,10 +215,9 @@ def hidden_subset(n_bits: int = 16, seed: int = 0) -> Dataset:
     _check_bits(n_bits)
     codes, labels = _members(n_bits, seed)
     order = np.random.default_rng(seed + 1).permutation(len(codes))
-    bits = (codes[order, None] >> np.arange(n_bits)) & 1
     return Dataset(
         "hidden-subset",
-        X=bits.astype(np.float64),
+        X=((codes[order, None] >> np.arange(n_bits)) & 1).astype(np.float64),
         y=(labels[order] > 0).astype(np.int64),
         feature_kinds=("onehot",) * n_bits,
         source="Balcan, Blum and Vempala (2006), section 5",

@@ -117,8 +117,7 @@ def orthonormal_basis(K: np.ndarray, basis: str, tolerance: float) -> tuple[np.n
         # landmarks are triangular, which is what U^-1 does where U exists
         images = vectors[:, kept] * roots
         _, _, order = qr(images.T, mode="economic", pivoting=True)
-        first = np.sort(order[: len(kept)])
-        Q, R = qr(images[first].T, mode="economic")
+        Q, R = qr(images[np.sort(order[: len(kept)])].T, mode="economic")
         components = components @ (Q * np.where(np.diag(R) < 0, -1.0, 1.0))
     return components, clipped
 
@@ -137,10 +136,8 @@ def _inverse_cholesky(K: np.ndarray, tolerance: float) -> np.ndarray | None:
     factor, order, rank, _ = lapack.dpstrf(K, tol=tolerance * largest)
     order = order - 1
     U = np.triu(factor)[:rank]
-    if rank < n:
-        residual = K[np.ix_(order, order)] - U.T @ U
-        if np.abs(residual).max() > _ROUNDING * largest:
-            return None
+    if rank < n and np.abs(K[np.ix_(order, order)] - U.T @ U).max() > _ROUNDING * largest:
+        return None
     position = np.argsort(order[:rank])
     independent = order[:rank][position]
     (R,) = qr(U[:, :rank][:, position], mode="r")

@@ -112,8 +112,7 @@ def _sizes(gamma: float, epsilon: float, delta: float, mapping: str) -> tuple[in
         return d, d
     d2 = math.ceil(16 / epsilon * (1 / gamma**2 + math.log(2 / delta)))
     eta = gamma / 16
-    d3 = math.ceil(4 * math.log(24 / (epsilon * delta)) / (eta**2 - eta**3))
-    return d2, d3
+    return d2, math.ceil(4 * math.log(24 / (epsilon * delta)) / (eta**2 - eta**3))
 
 
 def _separable_epsilon(gamma: float, expected: float, delta: float, mapping: str) -> float:

@@ -88,8 +88,7 @@ def components(tables: Sequence[Array]) -> Components:
     seeds, left_in_means = _seeds(tables)
     of_splits, residuals, within = zip(*map(_within, means), strict=True)
     residual, splits = float(np.mean(residuals)), float(np.mean(of_splits))
-    of_methods = np.mean(within, axis=0) - left_in_means
-    by_method = tuple(map(float, of_methods)) if k > 2 else ()
+    by_method = tuple(map(float, np.mean(within, axis=0) - left_in_means)) if k > 2 else ()
     datasets = interaction = None
     if (n := len(means)) > 1:
         # the parts of the splits' variances that are left in the means over splits

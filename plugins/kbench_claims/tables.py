@@ -109,13 +109,12 @@ def _power_sentences(content: ReportData, metric: Metric) -> list[str]:
 def variance(content: ReportData) -> Table:
     """Return the two best methods of each dataset, and the splits that their difference needs."""
     written = partial(write_signed, written=partial(write_cell, content.metric.name))
-    spread = partial(write_cell, content.metric.name)
     made = [
         Column("dataset"),
         Column("first"),
         Column("second"),
         Column("difference", "", written, True),
-        Column("sd", "sd on one split", spread, True),
+        Column("sd", "sd on one split", partial(write_cell, content.metric.name), True),
         Column("n_splits", "splits", numeric=True),
         Column("needed", "splits needed", lambda n: f"{n:,}", True),
         Column("reason", "note"),
@@ -131,11 +130,10 @@ def variance(content: ReportData) -> Table:
 
 def components(content: ReportData) -> Table:
     """Return the sources of variance: standard deviations and shares."""
-    written = partial(write_cell, content.metric.name)
     made = [
         Column("source"),
         Column("variance", "", lambda value: f"{value:.3g}", True, wide=True),
-        Column("sd", "standard deviation", written, True),
+        Column("sd", "standard deviation", partial(write_cell, content.metric.name), True),
         Column("share", "share of variance", share, True),
     ]
     if (parts := get_claims(content).components) is None:

@@ -319,8 +319,7 @@ def score_change(a: Row, b: Row, splits: Sequence[str], metric: Metric, noise: N
     test = corrected_t(d, holdout_ratio(a), noise.alpha, unit)
     row = _one_row(a, metric)
     # as many rows on every split, though folds differ by a row in size
-    alike = metric.name == ACCURACY.name and max(d) - min(d) < row / 2
-    if test.p is not None and not alike:
+    if test.p is not None and not (metric.name == ACCURACY.name and max(d) - min(d) < row / 2):
         return Change(mean_a, mean_b, test.difference, test.low, test.high, test.p)
     if test.is_zero:
         return Change(mean_a, mean_b, 0.0, verdict="same", untested=NO_TEST)

@@ -217,8 +217,7 @@ def _score_columns(parts: Parts, notes: list[str]) -> Iterator[Finding]:
     for pair in _best_pairs(x[:, few], y, nominal[few], parts.rng):
         a, b = few[pair.a], few[pair.b]
         scored = _score_pair(pair, x[:, few], y, x_test[:, few], y_test)
-        is_best = best is None or best.score < scored
-        if is_best and _gains(scored, max(alone[a][0], alone[b][0])):
+        if (best is None or best.score < scored) and _gains(scored, max(alone[a][0], alone[b][0])):
             best = Finding(pair.how, (names[a], names[b]), scored, is_numeric, len(test))
     if best is not None:
         yield best

@@ -364,8 +364,7 @@ def interpolate(
         return matched, NONE
     width = int(both.max()) + 1
     places = group_known.reshape(-1).astype(np.int64) * width + rank_known[order]
-    place = group[matched].astype(np.int64) * width + rank[matched]
-    right = np.searchsorted(places, place)
+    right = np.searchsorted(places, group[matched].astype(np.int64) * width + rank[matched])
     of_right = np.minimum(right, len(places) - 1)
     of_left = np.maximum(right - 1, 0)
     has_right = group_known[of_right] == group[matched]

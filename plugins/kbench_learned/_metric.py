@@ -245,8 +245,7 @@ def learn(
     fitted = final = first
     while True:
         found.losses.append(judge(final)[1])
-        number = len(found.losses) - 1
-        if number == rounds or found.without_progress >= patience:
+        if len(found.losses) - 1 == rounds or found.without_progress >= patience:
             return found
         penalty = judge(fitted)[0]
         matrices = [form.of(each.outer_product(X, penalty)) for each in fitted]
@@ -260,8 +259,7 @@ def learn(
         fitted = fits(base, X, targets, folds, [form.root(matrix) for matrix in matrices])
         final = fitted
         if form.truncates:
-            transforms = [form.final(matrix) for matrix in matrices]
-            final = fits(base, X, targets, folds, transforms)
+            final = fits(base, X, targets, folds, [form.final(matrix) for matrix in matrices])
 
 
 def _scale(matrix: np.ndarray) -> np.ndarray:

@@ -161,8 +161,7 @@ def _from_columns(embed: Embed, rows: np.ndarray, targets: np.ndarray, width: in
         return Path(*_factored(gram, moments, len(rows)), first + mean, target)
     values, vectors = _eigh(gram)
     values = xp.clip(values, 0.0, None)
-    weights = _shrunk(values, vectors.T @ moments, len(rows))
-    return Path(vectors, weights, first + mean, target)
+    return Path(vectors, _shrunk(values, vectors.T @ moments, len(rows)), first + mean, target)
 
 
 def _from_rows(Z, targets: np.ndarray) -> Path:
@@ -183,8 +182,7 @@ def _from_rows(Z, targets: np.ndarray) -> Path:
         weights = _shrunk(values, vectors.T @ (targets - target), gram.shape[0])
     # Vectors of small eigenvalues are orthogonal to a constant only to rounding, and are divided
     # by small penalties: the mean has to be subtracted.
-    basis = Z.T @ vectors - mean[:, None] * xp.sum(vectors, axis=0)
-    return Path(basis, weights, mean, target)
+    return Path(Z.T @ vectors - mean[:, None] * xp.sum(vectors, axis=0), weights, mean, target)
 
 
 def _shrunk(values: Array, moments: Array, n_rows: int) -> Array:

@@ -87,10 +87,9 @@ def rows_without_run(tags: Mapping[str, str], machine: str = "") -> list[feature
         # empty, or a user edited it
         with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError, zlib.error):
             packed = base64.b64decode("".join(tags[name] for name in pieces))
-            unpacked = zlib.decompressobj().decompress(packed, _MAX_BYTES)
             rows += [
                 features.Row(**{k: v for k, v in each.items() if type(v).__name__ == _TYPES.get(k)})
-                for each in json.loads(unpacked)
+                for each in json.loads(zlib.decompressobj().decompress(packed, _MAX_BYTES))
                 if each["status"] in LEFT_OUT and each["task"] in TASK_TYPES
             ]
     return rows

@@ -232,8 +232,7 @@ def figure_learnt_polygon(results=None):
     """Figure 4: a random 5-gon learnt stage by stage, with margins."""
     X, y, _, _ = five_gon(600, random_state=53)
     figure = Figure(figsize=(12, 6.4), layout="constrained")
-    panels = figure.subplots(2, 4)
-    for row, split in zip(panels, ("barycentre", "adaptive"), strict=True):
+    for row, split in zip(figure.subplots(2, 4), ("barycentre", "adaptive"), strict=True):
         for stage, ax in enumerate(row, start=1):
             nbcs = NestedBarycentricMap(stage, split=split, root="regular").fit(X, y)
             svm = LinearSVC(C=2.0**7, dual=False).fit(nbcs.transform(X), y)

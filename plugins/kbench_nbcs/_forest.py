@@ -121,9 +121,8 @@ class Forest:
         for start, stop in zip(self.stages, self.stages[1:], strict=False):
             for lo in range(start, stop, step):
                 some = slice(lo, min(lo + step, stop))
-                corners = positions[simplices[some]]
                 positions[self.first_split + lo : self.first_split + some.stop] = np.einsum(
-                    "kj,kjd->kd", beta[some], corners
+                    "kj,kjd->kd", beta[some], positions[simplices[some]]
                 )
         return positions
 

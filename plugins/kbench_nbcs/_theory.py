@@ -368,6 +368,5 @@ def margin_error_bound(margin_error, margin, n_samples, depth, k=0, delta=0.05):
     0.11
     """
     m = n_samples - k
-    choices = _log_choices(n_samples, k, delta)
-    confidence = (log(max(1, depth) / delta) + choices) / m
+    confidence = (log(max(1, depth) / delta) + _log_choices(n_samples, k, delta)) / m
     return margin_error + 1 / (margin * sqrt(m)) + sqrt(confidence)

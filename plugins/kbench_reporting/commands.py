@@ -253,11 +253,10 @@ def _content(
             raise SuiteError(
                 f"--exclude-method {name!r}: no such method{did_you_mean(name, by_name)}"
             )
-    suite_file = features.read_suite_or_empty(suite, registry)
     return features.ReportData(
         stored.name,
         sorted(rows, key=lambda row: wanted.index(row.dataset)),
-        suite_file.published,
+        features.read_suite_or_empty(suite, registry).published,
         features.machine_facts(stored.rows[0].machine)
         | ({"results": stored.left_out} if stored.left_out else {}),
         stored.source,

@@ -131,13 +131,12 @@ def _finite(value: float | None) -> float | None:
 
 def highlighted(content: ReportData) -> Table:
     """Return highlighted methods against each other method, with tests over datasets."""
-    written = _differences(content.metric, content.digits)
     made = [
         Column("method"),
         Column("against"),
         Column("datasets", numeric=True),
         *(Column(name, "", numeric=True) for name in ("won", "tied", "lost", "untested")),
-        Column("difference", "", written, True),
+        Column("difference", "", _differences(content.metric, content.digits), True),
         Column("p_adjusted", "p (adjusted)", p_value, True),
         Column("verdict", "over the datasets"),
     ]
@@ -262,10 +261,9 @@ def unavailable(content: ReportData) -> Table:
     """Return the datasets without data, and why."""
     made = [Column("dataset"), Column("cells", numeric=True), Column("why")]
     failed = (row for row in content.rows if row.status == "unavailable")
-    reasons = group_values((row.dataset, row.error) for row in failed)
     rows = [
         {"dataset": name, "cells": len(errors), "why": errors[0]}
-        for name, errors in reasons.items()
+        for name, errors in group_values((row.dataset, row.error) for row in failed).items()
     ]
     return Table("unavailable", "Unavailable datasets", made, rows)
 

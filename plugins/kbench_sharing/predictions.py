@@ -107,8 +107,7 @@ def differing(
     agree. PluginError is raised for predictions of other rows or classes.
     """
     checked = [each.validate(truth.task, truth.classes, len(truth.y), "it") for each in seeds]
-    names = [name for name in result.metrics if name in features.COMPUTE]
-    for name in names:
+    for name in [name for name in result.metrics if name in features.COMPUTE]:
         values = [features.COMPUTE[name](truth, each) for each in checked]
         available = [value for value in values if value is not None]
         if len(available) < len(values):

@@ -237,14 +237,13 @@ def pages(listed: Sequence[Board]) -> Iterable[tuple[str, str]]:
     }
     template = environment.get_template("site/page.html.j2")
     folders = _folders(listed)
-    suites = [_line(b, f"{f}/index.html") for b, f in zip(listed, folders, strict=True)]
     yield (
         "index.html",
         template.render(
             title="Results",
             sentences=["Published results by suite. Each can be recomputed."],
             path=[],
-            suites=suites,
+            suites=[_line(b, f"{f}/index.html") for b, f in zip(listed, folders, strict=True)],
         ),
     )
     for board, place in zip(listed, folders, strict=True):

@@ -224,7 +224,6 @@ def _result(result: Result, saved: Saved, number: int, with_errors: bool) -> Jso
         details["work_s"] = round_time(details["work_s"])
         details["search_seconds"] = [round_time(value) for value in details["search_seconds"]]
         details["search"] = [_round_candidate(candidate) for candidate in details["search"]]
-    limits = {n: v if math.isfinite(v) else None for n, v in line["limits"].items()}
     return {
         **{name: line[name] for name in bundle_records.SharedResult.model_fields if name in line},
         **{name: round_time(line[name]) for name in _TIMES},
@@ -233,7 +232,7 @@ def _result(result: Result, saved: Saved, number: int, with_errors: bool) -> Jso
         "cell": result.cell_key,
         "machine": number,
         "manifest": portable(saved.read_manifest(result)).digest,
-        "limits": limits,
+        "limits": {n: v if math.isfinite(v) else None for n, v in line["limits"].items()},
         "details": details,
         # a metric that is not defined has no value in JSON, and none in a table
         "metrics": round_all({n: v for n, v in result.metrics.items() if math.isfinite(v)}),

@@ -96,8 +96,7 @@ def _plain(series: Any, name: str) -> Any:
     if isinstance(dtype, pandas.DatetimeTZDtype):
         return series.dt.tz_convert(None)  # as UTC, which times without a zone are
     if isinstance(dtype, pandas.CategoricalDtype):
-        kinds = series.cat.categories.inferred_type
-        if kinds == "string":
+        if series.cat.categories.inferred_type == "string":
             return series
         return series.cat.rename_categories([str(each) for each in series.cat.categories])
     if dtype.kind in "cm" or isinstance(dtype, pandas.PeriodDtype | pandas.IntervalDtype):

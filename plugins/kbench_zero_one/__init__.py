@@ -52,13 +52,12 @@ def kbench_learners():
     module = "kbench_zero_one._classifier"
     ball = {"grid": {"B": _B}, "path": "B", "metrics": f"{module}:certificates"}
     classes = {"zero-one-learner": "ZeroOneKernel", "zero-one-hinge": "ZeroOneHinge"}
-    sigmoid = "kbench_zero_one._sigmoid:SigmoidHalfspace"
     return [
         *(
             Learner(name, f"{module}:{cls}Classifier", family="kernel", uses_kernel=True, **ball)
             for name, cls in classes.items()
         ),
-        Learner("sigmoid-halfspace", sigmoid, family="linear"),
+        Learner("sigmoid-halfspace", "kbench_zero_one._sigmoid:SigmoidHalfspace", family="linear"),
     ]
 
 

@@ -156,8 +156,7 @@ def _chebyshev_series(L):
     rho = pole + math.sqrt(1 + pole**2)
     n = math.ceil(40 / math.log(rho)) + 16
     angles = (np.arange(n) + 0.5) * math.pi / n
-    values = sigmoid(np.cos(angles), L)
-    coefficients = dct(values, type=2) / n
+    coefficients = dct(sigmoid(np.cos(angles), L), type=2) / n
     coefficients[0] /= 2
     coefficients[2::2] = 0.0  # sigmoid minus 1/2 is odd
     return coefficients

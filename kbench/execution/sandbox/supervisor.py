@@ -228,8 +228,7 @@ class Supervisor:
             os._exit(0)
 
     def _step(self) -> None:
-        busy = self._running or self._ended
-        for key, _ in self._selector.select(TICK_S if busy else IDLE_S):
+        for key, _ in self._selector.select(TICK_S if self._running or self._ended else IDLE_S):
             key.data()
         self._reap()
         if time.monotonic() >= self._next_check:

@@ -120,8 +120,7 @@ def _about_columns(model: Model, block: Mapping[str, Any], ids: Sequence[str]) -
         if name not in names:
             raise ValueError(f"--id {name}: the table has no such column")
     sentences = []
-    used = [name for name in names if name in model.columns]
-    if used != list(model.columns):
+    if [name for name in names if name in model.columns] != list(model.columns):
         sentences.append("the columns are matched by name: their order differs from training")
     target = model.facts.get("target_column")
     if target in names:

@@ -169,11 +169,10 @@ def _read_preview(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Preview | N
     )
     units = (*decided.strip_units, *(column.spec for column in unit))
     decided = replace(decided, strip_units=units)
-    lists = {name: getattr(decided, name) for name in OF_COLUMNS[:-1]}
     params = {
         name: tuple(dict.fromkeys((*ref.params.get(name, ()), *names)))
-        for name, names in lists.items()
-        if names and name in asked["taken"]
+        for name in OF_COLUMNS[:-1]
+        if name in asked["taken"] and (names := getattr(decided, name))
     }
     read_as = {
         name: tuple(value) if isinstance(value, tuple | list) else str(value)
