@@ -157,7 +157,8 @@ class LocalEngine:
         """Yield each task with its answer; see `Engine.run`."""
         # a slot may take its next task before the last answer was yielded
         wanted = (task for task in tasks if task.cell_key not in self._stopped)
-        return over_slots(wanted, self._work, self._jobs)
+        yield from over_slots(wanted, self._work, self._jobs)
+        self._present.save()  # the check at the end hashes the same sources
 
     def close(self) -> None:
         """Kill running tasks."""

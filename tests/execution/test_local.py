@@ -22,6 +22,7 @@ from kbench.execution.handover import (
 from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import WARM, WarmParents
 from kbench.machine import machine_id
+from kbench.planning.current_state import Present
 from kbench.records import Cell, Limits, Protocol, Ref, Task
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
@@ -385,6 +386,15 @@ def test_two_runs_never_share_a_gpu(monkeypatch):
     first.acquire_gpus(1)  # the second one has none of these
     first.release()
     second.release()
+
+
+def test_digests_are_kept_for_the_check_at_the_end_of_a_run(engine_of, monkeypatch):
+    kept, answered = [], []
+    monkeypatch.setattr(Present, "save", lambda present: kept.append(len(answered)))
+    engine, _ = engine_of({})
+    for each in engine.run(tasks_of("a", "b")):
+        answered.append(each)
+    assert kept == [6]
 
 
 def test_closing_ends_what_runs_and_may_be_done_twice(engine_of):
