@@ -28,7 +28,7 @@ MISSING = (
 )
 """Strings that mean a missing value, unless they are a category of the column."""
 
-_CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20aa\u0e3f\u20ab\u20b4\u20b1\u00a2"
+_CURRENCY = "\u00a4$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20aa\u0e3f\u20ab\u20b4\u20b1\u00a2"
 _CODES = (
     "USD|EUR|GBP|JPY|CHF|CNY|INR|RUB|AUD|CAD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|RON|TRY|ILS|BRL|MXN|ZAR|"
     "KRW|SGD|HKD|THB|AED|SAR"

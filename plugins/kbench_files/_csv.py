@@ -397,7 +397,7 @@ def check_names(
 ) -> list[str]:
     """Return the names that pandas gives to columns; reject equal names and unnamed columns."""
     if twice := find_repeated(filter(None, written)):
-        raise DatasetError(f"{label}: several columns are named {twice[0]!r}; rename them")
+        raise DatasetError(f"{label}: several columns are named {list_some(twice)}; rename them")
     read = [name or f"Unnamed: {place}" for place, name in zip(places, written, strict=True)]
     # most often the row numbers that pandas writes, which may reveal the labels
     unnamed = [i for i, name in enumerate(written) if not name and read[i] not in drop]

@@ -109,10 +109,8 @@ def detect(file: Path, label: str, fixed: Mapping[str, object]) -> Found:
     """Return the dialect of a file; values that are `fixed` are not guessed."""
     with open_bounded(file, label) as opened:
         raw = opened.read(SAMPLE)
-        more = len(raw) == SAMPLE
     dialect = replace(Dialect(), **fixed).check(label)
     doubts = []
-    has_bom = any(raw.startswith(bom) for bom in _BOMS)
     if "encoding" not in fixed:
         encoding, doubt = _encoding(raw, label)
         dialect = replace(dialect, encoding=encoding)
@@ -122,7 +120,7 @@ def detect(file: Path, label: str, fixed: Mapping[str, object]) -> Found:
         content = decoder.decode(raw).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise DatasetError(not_encoded(error, label)) from None
-    if more:  # the last line is cut
+    if len(raw) == SAMPLE:  # the last line is cut
         content = content[: content.rfind("\n") + 1] or content
     sign = SEP.fullmatch(content.partition("\n")[0].strip())
     if "delimiter" not in fixed:
@@ -144,7 +142,7 @@ def detect(file: Path, label: str, fixed: Mapping[str, object]) -> Found:
         if infinite := _find_infinite(dialect, rows):
             dialect = replace(dialect, na_values=(*dialect.na_values, *infinite))
             doubts.append(f"infinite values are read as missing: {list_some(infinite)}")
-    return Found(dialect, _sentence(dialect, has_bom), doubts)
+    return Found(dialect, _sentence(dialect, raw.startswith((*_BOMS,))), doubts)
 
 
 def lay_out(file: Path, label: str, dialect: Dialect) -> Layout:
@@ -307,9 +305,8 @@ def _marks(
 
 
 def _find_infinite(dialect: Dialect, rows: Sequence[Row]) -> list[str]:
-    width = max(map(len, rows), default=0)
     infinite: set[str] = set()
-    for place in range(width):
+    for place in range(max(map(len, rows), default=0)):
         cells = {str(row[place]).strip() for row in rows if place < len(row)} - {*MISSING}
         signs = {cell for cell in cells if re.fullmatch("[+-]?inf(inity)?", cell, re.IGNORECASE)}
         if signs and signs < cells and all(map(dialect.number.fullmatch, cells - signs)):

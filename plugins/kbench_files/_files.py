@@ -265,8 +265,6 @@ def find_form(path: str) -> str:
 
 
 def _facts(path: str, label: str, dataset_family: str) -> dict[str, str]:
-    file = Path(path)
-    if is_pattern(file.name):  # the files of a folder
-        file = file.parent
+    file = Path(path).parent if is_pattern(Path(path).name) else Path(path)
     stem = file.name.partition(".")[0] or file.name
     return {"name": label or stem, "source": f"file {file.name}", "dataset_family": dataset_family}

@@ -379,8 +379,10 @@ class _Sums:
     def are_in(self, row: Row) -> bool:
         """Whether a row has the sums of rows above it; those of any other row are added."""
         filled = _filled(row)
-        numbers = {p: _number(row[p], self._decimal) for p in filled & self._places}
-        others = [str(row[p]).strip() for p in filled - self._places]
+        known = (p for p in filled & self._places if _is_value(row[p]))
+        numbers = {p: _number(row[p], self._decimal) for p in known}
+        # the word for totals may be in a column of dates
+        others = [str(row[p]).strip() for p in filled - numbers.keys()]
         is_total = any(map(_SUM_OF.search, others)) and any(
             sum(abs(n - sums[p]) <= ROUNDING * abs(sums[p]) != 0 for p, n in numbers.items())
             >= self._least(len(numbers), n_rows, filled, others)

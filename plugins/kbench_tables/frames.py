@@ -10,6 +10,7 @@ import pyarrow.parquet
 
 from kbench.errors import DatasetError
 from kbench.messages import list_some
+from kbench.tables.table import find_repeated
 
 # Types of values that an object column may hold, in addition to missing ones.
 _ONE_TYPE = {
@@ -82,9 +83,8 @@ def _read_pandas(frame: pandas.DataFrame, notices: list[str]) -> pyarrow.Table:
 
 
 def _refuse_twice(names: Sequence[str]) -> None:
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if list(names).count(name) > 1)
-        raise DatasetError(f"data has several columns named {twice!r}; rename or drop them")
+    if two := find_repeated(names):
+        raise DatasetError(f"data has several columns named {list_some(two)}; rename or drop them")
 
 
 def _plain(series: Any, name: str) -> Any:

@@ -27,13 +27,18 @@ MAX_KEPT = 100_000
 # Number of different numbers or dates above which another string is an error, not a category.
 MIN_NUMBERS = 20
 
+# Maximum number of exceptions of a column in a message.
+MAX_ODD = 5
+
 # Maximum length of a value in a message.
 SHOWN = 40
 
 _ID = re.compile(r"(^|[\W_])(id|ids|uuid|guid|key|index)$|[a-z](Id|ID)$", re.ASCII)
 _LOWER_ID = re.compile(r"(^|[\W_])(id|uuid|guid)([\W_]|$)", re.IGNORECASE | re.ASCII)
 
-_CODE = re.compile(r"(^|[\W_])(zip|plz|postal|post ?code|code|fips|iban|phone)([\W_]|code|$)", re.I)
+_CODE = re.compile(
+    r"(^|[\W_])(zip|plz|postleitzahl|postal|post ?code|code|fips|iban|phone)([\W_]|code|$)", re.I
+)
 _GROUP = re.compile(
     r"(^|[\W_])(patient|customer|client|user|person|subject|participant|household|device|machine"
     r"|sensor|store|shop|school|site|hospital|animal|session|account|employee|student)"
@@ -186,13 +191,13 @@ class ColumnProfile:
         """Rows with a value."""
         return self.n_rows - self.n_missing
 
-    def lost(self) -> tuple[str, str] | None:
-        """Return the type of nearly all values and the first exception; None if all agree."""
+    def lost(self) -> tuple[str, list[str]] | None:
+        """Return the type of nearly all values and exceptions, first one first; or None."""
         if self._lost is not None and not self.formats:
-            return f"dates ({self._lost[0]})", self._lost[1]
+            return f"dates ({self._lost[0]})", [self._lost[1]]
         units = self.units
         if self.kinds == {"strings"} and units.is_nearly(MIN_NUMBERS):
-            return f"numbers with {units.unit!r}", units.odd
+            return f"numbers with {units.unit!r}", [units.odd]
         if self.kinds != {"strings"} or self.is_many:
             return None
         texts = {str(value) for value in self.different}
@@ -203,7 +208,8 @@ class ColumnProfile:
             first = re.search(r"which has '(.*)'\)$", self.note)
             by_comma = {string for string in texts if "," in string}
             odd = odd or min(by_comma, texts - by_comma, key=len)
-            return ("numbers", first[1] if first else min(odd)) if odd else None
+            known = dict.fromkeys([*([first[1]] if first else []), *sorted(odd)])
+            return ("numbers", [*known]) if odd else None
         return None
 
 
@@ -239,6 +245,10 @@ class Params:
 def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: Params) -> Roles:
     """Decide how each column is encoded; raise DatasetError if a few values have another type."""
     lists: dict[str, list[Any]] = {each.name: [] for each in fields(Roles)}
+    known = {*asked.drop, *asked.categorical, *asked.keep, *asked.date_formats, asked.group}
+    free = [each for name, each in profiles.items() if name not in known and "drop" in asked.taken]
+    if found := [(each, *lost) for each in free if (lost := each.lost())]:
+        raise DatasetError(_describe(found, asked))
     for name in names:
         if name == asked.target:
             role = Role(name, "target", "the target", 0)
@@ -277,9 +287,8 @@ def _add(
         lists["strip_units"].append(column.spec)
     elif role.encoded_as.startswith(BY_TARGET):
         lists["target_encode"].append(name)
-    is_category = role.read_as.startswith("categor")
-    if is_category and profile is not None and (name in asked.keep or "numbers" in profile.kinds):
-        lists["categorical"].append(name)
+    if profile is not None and role.read_as.startswith("categor"):
+        lists["categorical"] += [name] * (name in asked.keep or "numbers" in profile.kinds)
 
 
 def _assign_role(profile: ColumnProfile, asked: Params) -> Role:
@@ -292,8 +301,6 @@ def _assign_role(profile: ColumnProfile, asked: Params) -> Role:
         return _encode_dates(profile, asked)
     if name in asked.date_formats:
         raise DatasetError(_not_dates(profile, asked.date_formats[name].format, asked.what))
-    if name not in asked.categorical and not is_kept and (lost := profile.lost()):
-        raise DatasetError(_conflict(profile, *lost, asked))
     is_constant = profile.n_different == 1 or (
         profile.kinds == {"numbers"} and profile.low == profile.high
     )
@@ -304,10 +311,9 @@ def _assign_role(profile: ColumnProfile, asked: Params) -> Role:
         return _encode_numbers(profile, is_kept)
     share = profile.n_different / max(1, n)
     is_free = name not in asked.categorical and "strip_units" in asked.taken
-    if is_free and not (_is_id(name) and share > 0.5):
-        column = profile.units.column(name) if profile.kinds == {"strings"} else None
-        if column is not None:
-            return _encode_units(profile, column)
+    is_free = is_free and profile.kinds == {"strings"} and not (_is_id(name) and share > 0.5)
+    if is_free and (column := profile.units.column(name)) is not None:
+        return _encode_units(profile, column)
     is_text = profile.n_different > TEXT_ABOVE and (share > 0.5 or profile.is_many)
     if is_text and not is_kept:
         n_different = f"more than {MAX_KEPT:,}" * profile.is_many or f"{profile.n_different:,}"
@@ -350,9 +356,7 @@ def _encode_units(profile: ColumnProfile, column: UnitColumn) -> Role:
 
 def _encode_categories(profile: ColumnProfile, asked: Params) -> Role:
     name, k = profile.name, profile.n_different
-    is_truth = profile.kinds == {"booleans"}
-    read_as = "booleans" if is_truth else "categories"
-    how_many = f"{read_as} ({k:,})" if not is_truth else read_as
+    how_many = "booleans" if profile.kinds == {"booleans"} else f"categories ({k:,})"
     note = _hint(profile).removeprefix("; ")
     if k > MAX_INDICATORS and "target_encode" in asked.taken:
         return Role(name, how_many, BY_TARGET, 1, note)
@@ -382,40 +386,46 @@ def _same(one: str, other: str) -> bool:
 
 def _date_column(profile: ColumnProfile, asked: Params) -> DateColumn:
     """Return the encoding of dates, with the periods that the column spans."""
-    column = asked.date_formats.get(profile.name)
+    form = profile.formats[0] if profile.formats else ISO
+    column = asked.date_formats.get(profile.name) or DateColumn(profile.name, form)
     span = profile.high - profile.low
     parts = [part for part, days in PARTS.items() if part != "day" and span >= days]
     if profile.has_times:
         parts.append("day")
-    if column is not None:
-        return replace(column, parts=column.parts or tuple(parts))
-    return DateColumn(profile.name, profile.formats[0] if profile.formats else ISO, tuple(parts))
+    return replace(column, parts=column.parts or tuple(parts))
 
 
 def _not_dates(profile: ColumnProfile, form: str, label: str) -> str:
-    example = printable(str(next(iter(profile.different), "")), SHOWN)
-    if profile._lost:
-        example = printable(profile._lost[1], SHOWN)
+    text = profile._lost[1] if profile._lost else str(next(iter(profile.different), ""))
     return (
         f"{label}: column {profile.name!r} has values that are not dates in the format {form}, "
-        f"such as {example!r}"
+        f"such as {printable(text, SHOWN)!r}"
     )
 
 
-def _conflict(profile: ColumnProfile, kind: str, odd: str, asked: Params) -> str:
-    name, odd = profile.name, printable(odd, SHOWN)
-    left_out, categories = option("drop", name), option("categorical", name)
-    remedy = f"{left_out} (drop the column) or {categories} (categorical)."
-    row = re.search(r"before row ([\d,]*\d)", profile.note)
+def _describe(found: Sequence[tuple[ColumnProfile, str, list[str]]], asked: Params) -> str:
+    """Describe columns with exceptions: all those that the same options correct."""
+    missing = [each for each in found if not is_number(each[2][0].replace(",", "."))]
+    (first, kind, (odd, *_)), *others = missing or found
+    names = [first.name, *(profile.name for profile, *_ in others)]
+    remedy = f"{_option('drop', names)} (drop the column{'s' * bool(others)}) or "
+    remedy += f"{_option('categorical', names)} (categorical)."
+    row = re.search(r"before row ([\d,]*\d)", first.note)
     where = f"row {row[1]} has" if row else "it also contains"
-    if is_number(odd.replace(",", ".")):
+    if not missing:
         where = f"{where} another decimal mark,"
     elif "na_values" in asked.taken:
-        remedy = f"{option('na_values', odd)} (a missing value), {remedy}"
+        marks = [printable(each, SHOWN) for _, _, texts in missing for each in texts[:MAX_ODD]]
+        remedy = f"{_option('na_values', [*dict.fromkeys(marks)])} (missing), {remedy}"
+    more = ", ".join(f"{each.name!r} ({printable(texts[0], SHOWN)!r})" for each, _, texts in others)
     return (
-        f"{asked.what}: column {name!r} holds {kind}, but {where} {odd!r}. Correct the file, or "
-        f"give {remedy}"
+        f"{asked.what}: column {first.name!r} holds {kind}, but {where} {printable(odd, SHOWN)!r}"
+        f"{f'; likewise {more}' * bool(others)}. Correct the file, or give {remedy}"
     )
+
+
+def _option(name: str, values: Sequence[str]) -> str:
+    return option(name, values if len(values) > 1 else values[0])
 
 
 def _keeping(name: str) -> str:
@@ -424,15 +434,17 @@ def _keeping(name: str) -> str:
 
 def repeats(profile: ColumnProfile) -> bool:
     """Whether a column has the name of an identifier or a group, and most of its values repeat."""
-    is_few = profile.n_different <= (profile.n_rows - profile.n_missing) / 2 and not profile.is_many
+    is_few = profile.n_different <= profile.n_values / 2 and not profile.is_many
     is_group = _is_id(profile.name) or bool(_GROUP.search(profile.name))
     return is_group and is_few and profile.n_different > TEXT_ABOVE
 
 
 def is_code(profile: ColumnProfile) -> bool:
     """Whether numbers have the name of codes, such as zip codes, and about as many digits each."""
-    is_whole = profile.kinds == {"numbers"} and profile.is_whole and profile.low > 0
-    is_wide = is_whole and 1000 <= profile.high < 1000 * profile.low
+    is_whole = profile.kinds == {"numbers"} and profile.is_whole and profile.low >= 0
+    # 00000 is a code too
+    low = min((n for n in profile.different if isinstance(n, float) and n), default=profile.low)
+    is_wide = is_whole and 1000 <= profile.high < 1000 * low
     return is_wide and profile.n_different > MIN_NUMBERS and bool(_CODE.search(profile.name))
 
 
@@ -449,5 +461,4 @@ def _hint(profile: ColumnProfile) -> str:
         return f"; dates in several formats, {first!r} ({one}) and {second!r} ({other}): use one"
     if len(values) > MIN_NUMBERS and all(map(is_number, values)):
         return "; numbers stored as strings: store them as numbers to use them"
-    mixed = profile.units.advice()
-    return f"; {mixed}" if mixed else ""
+    return f"; {mixed}" if (mixed := profile.units.advice()) else ""

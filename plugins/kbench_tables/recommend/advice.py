@@ -141,9 +141,8 @@ class _Comparison:
     def error(self) -> float:
         """The standard error of the best score on the test rows; 0 if their number is unknown."""
         n_test = self.best.metrics.get("n_test", 0.0) * self.best.n_splits_done
-        if not n_test:
-            return 0.0
-        return standard_error(self.value(self.best), n_test, self.metric, self.shares)
+        value = self.value(self.best)
+        return standard_error(value, n_test, self.metric, self.shares) if n_test else 0.0
 
     @property
     def margin(self) -> float:
@@ -280,10 +279,10 @@ class _Comparison:
     def on_a_sample(self, chosen: features.Row) -> list[str]:
         if not self.format_rows(chosen):
             return []
-        n = n_train(chosen)
         return [
-            f"It was fitted on {n:,.0f} of {self.most_rows:,.0f} rows, and scored on the same test "
-            "rows as the other methods. Fitting all rows takes longer and rarely makes it worse."
+            f"It was fitted on {n_train(chosen):,.0f} of {self.most_rows:,.0f} rows, and scored on "
+            "the same test rows as the other methods. Fitting all rows takes longer and rarely "
+            "makes it worse."
         ]
 
     def beside_boosting(self, chosen: features.Row, boosted: Collection[str]) -> list[str]:

@@ -167,8 +167,7 @@ def _read_preview(read: Make, ref: Ref, asked: Mapping[str, Any]) -> Preview | N
             group=ref.params.get("groups"),
         ),
     )
-    units = (*decided.strip_units, *(column.spec for column in unit))
-    decided = replace(decided, strip_units=units)
+    decided = replace(decided, strip_units=(*decided.strip_units, *(c.spec for c in unit)))
     params = {
         name: tuple(dict.fromkeys((*ref.params.get(name, ()), *names)))
         for name in OF_COLUMNS[:-1]

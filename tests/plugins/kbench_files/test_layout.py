@@ -157,6 +157,14 @@ def test_german_subtotals_are_found_unless_they_are_kept():
     assert find_layout(*survey(below), keep_totals=True).is_plain
 
 
+def test_the_word_for_totals_may_be_in_a_column_of_dates():
+    rows = [[f"{i % 28 + 1:02d}.03.24", f"note {i}", i * 1.25, "yn"[i % 2]] for i in range(40)]
+    sums = [["Subtotal", "", sum(row[2] for row in rows[i : i + 20]), ""] for i in (0, 20)]
+    names = ["day", "note", "amount", "paid"]
+    layout = find_layout(*survey([names, *rows[:20], sums[0], *rows[20:], sums[1]]))
+    assert [*layout.select([names, *rows[:20], sums[0], *rows[20:], sums[1]])] == rows
+
+
 def test_subtotals_are_found_in_all_blocks_of_a_long_file():
     rows = [row for _ in range(600) for row in (*ROWS, sum_of("Subtotal", ROWS))]
     cells = as_cells([NAMES, *rows, ["Rome", 1, 2.5, "y"]])

@@ -94,12 +94,31 @@ def test_each_column_has_a_fate(name, block):
     assert dated == [name] * (read_as == "dates")
 
 
+def test_one_message_names_all_columns_with_marks_of_missing_values():
+    numbers = [*map(str, RNG.normal(size=N - 2))]
+    frame = pandas.DataFrame(
+        {"a": [*numbers, "n.a.", "k.A."], "b": [*numbers, "1", "n.a."], "c": [*numbers, "1", "2,5"]}
+    )
+    taken = ("drop", "categorical", "na_values")
+    with pytest.raises(DatasetError) as error:
+        roles(frame, taken=taken)
+    assert str(error.value).startswith(
+        "mine: column 'a' holds numbers, but it also contains 'k.A.'; likewise 'b' ('n.a.'). "
+        "Correct the file, or give `na_values=['k.A.', 'n.a.']` (missing), "
+        "`drop=['a', 'b']` (drop the columns)"
+    )
+    with pytest.raises(DatasetError, match=r"'c' holds numbers, .* another decimal mark, '2,5'"):
+        roles(frame, drop=["a", "b"])
+
+
 def test_zip_codes_and_repeated_names_are_noticed():
     values = [10115 + 37 * (i % 60) for i in range(180)]
     profiles = profiles_of(
         pandas.DataFrame(dict.fromkeys(("plz", "price", "patient"), values)), 180
     )
     assert [name for name in profiles if is_code(profiles[name])] == ["plz"]
+    unknown = profiles_of(pandas.DataFrame({"plz": [0, *values], "age": [0, *values]}), 181)
+    assert [name for name in unknown if is_code(unknown[name])] == ["plz"]
     assert [name for name in profiles if repeats(profiles[name])] == ["patient"]
 
 

@@ -15,6 +15,7 @@ WRITTEN = {
     "dollars": lambda v: f"${v:,.2f}" if v >= 0 else f"-${-v:,.2f}",
     "brackets": lambda v: f"${v:,.2f}" if v >= 0 else f"(${-v:,.2f})",
     "euros": lambda v: f"{v:,.2f} €".translate(str.maketrans(",.", ".,")),
+    "old euros": lambda v: f"{v:,.2f} ¤".translate(str.maketrans(",.", ".,")),
     "francs": lambda v: f"CHF {v:,.2f}".replace(",", "'"),
     "kronor": lambda v: f"{v:,.2f} kr".replace(",", "\u00a0").replace(".", ","),
     "share": lambda v: f"{v:.2f}%",
