@@ -140,7 +140,9 @@ def kbench_learners():
     return [
         _learner("linear-svm", "linear", {"C": _C}, "ovo", path="C", **exact),
         _learner("logistic", "linear", {"C": _C}, "multinomial", path="C", **exact),
-        _learner("liblinear", "linear", {"C": [1.0, 0.1, 10.0]}, "ovr", **margins),
+        _learner(
+            "liblinear", "linear", {"C": [1.0, 0.1, 10.0]}, "ovr", compares_rows=True, **margins
+        ),
         _learner(
             "ridge", "linear", {"alpha": [1.0, 1e-3, 1e-1, 10.0]}, "ovr", path="alpha", **exact
         ),
