@@ -47,9 +47,12 @@ def gram_blocks(
         yield rows, np.asarray(kernel(X[rows], centres))
 
 
-def kernel_sums(kernel, X, centres, coef, intercept) -> np.ndarray:
-    """Return ``K(X, centres) coef' + intercept``, shape (n_samples, n_sums), block by block."""
+def kernel_sums(kernel, X, centres, coef, intercept, share: float = 1.0) -> np.ndarray:
+    """Return ``K(X, centres) coef' + intercept``, shape (n_samples, n_sums), block by block.
+
+    Blocks have the share of the entries that they have otherwise.
+    """
     sums = np.tile(intercept, (X.shape[0], 1))
-    for rows, K in gram_blocks(kernel, X, centres):
+    for rows, K in gram_blocks(kernel, X, centres, entries=int(share * _BLOCK_ENTRIES)):
         sums[rows] += K @ coef.T
     return sums

@@ -363,4 +363,5 @@ class KernelSVM(KernelMixin, PathClassifier):
 
     def _margins(self, X) -> np.ndarray:
         coef, intercept = self.dual_coef_, self.intercept_
-        return kernel_sums(self.kernel_, X, self.support_vectors_, coef, intercept)
+        share = self._row_share**2  # of the values of all rows
+        return kernel_sums(self.kernel_, X, self.support_vectors_, coef, intercept, share)

@@ -15,7 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from kbench.evaluation.specs import EstimatorSpec
 from kbench.kernels import Gaussian, LaplaceBalcan, Linear, Polynomial
-from kbench_learners import KernelSVM, _kernel_svm
+from kbench_learners import KernelSVM, _kernel_machine, _kernel_svm
 from kbench_learners._kernel_svm import solve_box_qp
 
 
@@ -161,6 +161,27 @@ def test_a_trial_on_some_rows_is_computed_as_all_rows_are(monkeypatch):
     sample = EstimatorSpec(partial(KernelSVM, kernel, C=0.5), row_share=0.01)
     np.testing.assert_allclose(sample.fit({}, 0, X, y).decision_function(X), margins)
     assert sizes == pytest.approx([200 / 100**2])
+
+
+def test_a_sample_predicts_in_blocks_of_its_pairs_of_rows(ring, monkeypatch):
+    """Their memory grows as that of kernel values: it is predicted from samples."""
+    X, y = ring
+    fitted = KernelSVM(Gaussian(0.8)).fit(X, y)
+    whole, n_support = fitted.decision_function(X), len(fitted.support_)
+    blocks = []
+    monkeypatch.setattr(Gaussian, "__call__", counted(Gaussian.__call__, blocks))
+    monkeypatch.setattr(_kernel_machine, "_BLOCK_ENTRIES", 100 * 50 * n_support)
+    fitted.scale_sizes(0.1)
+    np.testing.assert_allclose(fitted.decision_function(X), whole, atol=1e-12)
+    assert blocks == [50, 50, 50]
+
+
+def counted(kernel, blocks):
+    def call(self, X, Y=None):
+        blocks.append(len(X))
+        return kernel(self, X, Y)
+
+    return call
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
