@@ -21,6 +21,9 @@ WHOLE_BYTES = 2**28
 MAX_COLUMNS = 4096
 """Columns of an embedding whose sums are taken."""
 
+FEW_COLUMNS = 1024
+"""Columns up to which sums replace an embedding of more than half of `WHOLE_BYTES`."""
+
 FLOAT32_PENALTY = 1e-5
 """Smallest penalty for sums of float32 blocks, as a share of the largest eigenvalue."""
 
@@ -114,11 +117,9 @@ def fit_map(
         if shared.allows_blocks(data.X):
             return shared, None, True
         return *Embedding.fit_rows(fitting, candidates[0], run), False
-    if (
-        data.pairwise
-        or n * 12 * MAX_COLUMNS <= WHOLE_BYTES
-        or not any(learner.all_have(name, candidates) for name in ("fit_sums", "begin_fit"))
-    ):
+    from_sums = learner.all_have("fit_sums", candidates)
+    in_blocks = from_sums or learner.all_have("begin_fit", candidates)
+    if data.pairwise or n * 12 * MAX_COLUMNS <= WHOLE_BYTES or not in_blocks:
         return *Embedding.fit_rows(fitting, candidates[0], run), False
     shared, X = Embedding.fit_rows(fitting, candidates[0], run, dtype)
     Z = shared.embed(data.X[np.arange(1)])
@@ -131,7 +132,8 @@ def fit_map(
         some = shared.embed(data.X[rows])
         row_bytes = 12 * (some.nnz if is_sparse(some) else some.size) / len(rows)
         del some  # a map may be fitted below, which needs the memory
-    is_large = Z.shape[1] <= MAX_COLUMNS and n * row_bytes > WHOLE_BYTES
+    most = WHOLE_BYTES / 2 if from_sums and Z.shape[1] <= FEW_COLUMNS else WHOLE_BYTES
+    is_large = Z.shape[1] <= MAX_COLUMNS and n * row_bytes > most
     if is_large and shared.allows_blocks(data.X):
         return shared, None, True
     if dtype != "float64":

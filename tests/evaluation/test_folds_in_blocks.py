@@ -13,8 +13,9 @@ from sklearn.linear_model import LogisticRegression
 
 from kbench import Dataset, Protocol
 from kbench.evaluation import block_fits, embedding, evaluate, lazy_rows, passes
+from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.method import Method
-from kbench.evaluation.search import _blocks
+from kbench.evaluation.search import _blocks, candidates
 from kbench.evaluation.specs import EstimatorSpec
 from kbench_baselines import _fourier
 from kbench_learners import (
@@ -139,6 +140,23 @@ def test_passes_find_the_solution_in_memory(learner):
     assert found.details.chosen == expected.details.chosen
     np.testing.assert_array_equal(inner_scores(found), inner_scores(expected))
     assert found.metrics["converged"] == found.metrics["search_converged"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("learner", "few", "is_large"),
+    [(RIDGE, 30, True), (RIDGE, 29, False), (SVM, 30, False)],
+    ids=["few columns", "more columns", "no sums"],
+)
+@pytest.mark.parametrize("shared", [False, True])
+def test_sums_of_few_columns_replace_smaller_matrices(monkeypatch, learner, few, is_large, shared):
+    """Which way is taken depends on shapes and on the learner, and on no limit."""
+    monkeypatch.setattr(passes, "WHOLE_BYTES", 2 * 500 * 30 * 8 - 1)
+    monkeypatch.setattr(passes, "FEW_COLUMNS", few)
+    method = Method(replace(RFF, space={}), learner)
+    protocol = replace(PROTOCOL, refit_maps_in_inner_folds=not shared)
+    fitting = Fitting(method, Data(INPUTS, (SIGNAL > 0).astype(int)), protocol, 0)
+    compared = candidates(method.feature_map, learner, protocol, 0)
+    assert passes.fit_map(fitting, compared)[2] == is_large
 
 
 class SmallSteps(StochasticClassifier):
