@@ -39,9 +39,10 @@ from kbench_costs.trials import Samples, alternatives, family, is_wide, needs_tr
 # CPU time of the trials of a cell: a share of that predicted for all its tasks, up to a bound.
 SHARE, MAX_S = 0.05, 20.0
 
-# CPU time of the first trial up to which there is a second one in any case, and that of the
-# second one if the first would have no part that is the same for any rows.
-CHEAP_S, SECOND_S = 0.5, 3.0
+# CPU time of the first trial up to which there is a second one in any case, that of the second
+# one if the first would have no part that is the same for any rows, and the growth from the first
+# trial up to which nearly all of a trial is such a part: then a larger one follows too.
+CHEAP_S, SECOND_S, FLAT = 0.5, 3.0, 1.25
 
 # Training rows of the smallest trial, at least: with fewer, trees have fewer leaves.
 FIRST_ROWS = 1024
@@ -63,6 +64,9 @@ LONG_TASK_S, CHEAPER = 10.0, 1.5
 
 # CPU time of the smallest trial above which a cell is predicted from narrower embeddings.
 LONG_S = 5.0
+
+# Rows on which a partition is fitted in each trial: the number of its cells grows with them.
+PARTITION_ROWS = 2**17
 
 # Numbers of components that are tried for the largest that fits.
 MAX_WIDTHS = 5
@@ -229,8 +233,6 @@ class _Costs:
     def _subject(self, key: str, cell: Cell, task: Task, samples: Samples) -> _Subject:
         learner = self._run.registry.get("learner", cell.learner.name)
         compares = learner.compares_rows or learner.family == "neighbours"
-        # its record will say so, when no results of its package are being computed
-        compares |= learner.name == "liblinear"
         memory = cost.PAIRS_OF_KERNEL if learner.uses_kernel else cost.PAIRS
         growth = cost.PAIRS_OF_KERNEL if compares else memory, memory
         return _Subject(key, cell, task, samples, list(self._known.get(key, ())), growth)
@@ -276,7 +278,7 @@ class _Costs:
             predicted = subject.cost()
             tasks_s = n_splits * predicted.seconds.value if predicted and predicted.seconds else 0.0
             left = min(MAX_S, SHARE * tasks_s) - sum(trial.seconds for trial in made)
-            if len(made) == 1 and made[0].seconds <= CHEAP_S:
+            if made[-1].seconds <= min(CHEAP_S, FLAT * made[0].seconds):
                 left = SECOND_S
             following = (min(step * made[-1].n_rows, most) for step in STEPS)
             needs = ((n, cost.seconds_of(made, n, subject.growth[0])) for n in following)
@@ -311,6 +313,7 @@ class _Costs:
         """
         task, cell, samples = subject.task, subject.cell, subject.samples
         share, protocol = samples.share(n_rows), cell.protocol
+        kind = self._run.registry.get("feature map", cell.feature_map.name).family
         if not has_metrics:
             # nothing hides how costs grow if samples for metrics shrink too
             n_gram_rows = max(2, int(share * protocol.gram_error_rows))
@@ -325,15 +328,14 @@ class _Costs:
             "split": task.split_index,
             "share": share,
         }
+        sizes = n_rows, protocol.gram_error_rows, PARTITION_ROWS * (kind == "partition")
         with self._run.session.parents.using(task.plugins) as sandbox:
             outcome = sandbox.run(
                 "kbench.execution.task_functions:evaluate_sample",
                 payload,
                 time_s=min(TRIAL_S, self._limits.task_timeout_s),
                 memory_mib=self._limits.task_memory_mib,
-                converse=Handover(
-                    samples.first(n_rows, protocol.gram_error_rows), protocol.map_seeds
-                ),
+                converse=Handover(samples.first(*sizes), protocol.map_seeds),
             )
         subject.last = outcome
         subject.manifest |= self._planner.present.build(outcome.recorded) or Manifest()
@@ -362,9 +364,8 @@ class _Costs:
             return cost.too_large(predicted, limit, WIDTH, largest)
         rows = subject.trials, cost.MARGIN * limit, subject.samples.n_rows, *subject.growth
         n_rows = cost.round_width(cost.rows_that_need(*rows))
-        return cost.too_large(
-            predicted, limit, "max_train_rows", n_rows if n_rows > FIRST_ROWS else None
-        )
+        fits = n_rows if n_rows > FIRST_ROWS else None
+        return cost.too_large(predicted, limit, "max_train_rows", fits)
 
     def _advice(self, planned: PlannedCell, subject: _Subject, known: Cost, refusal: str) -> str:
         """Write the options with which a long task needs much less, by trials of the same sizes."""
@@ -377,13 +378,10 @@ class _Costs:
         is_long = seconds >= LONG_TASK_S and len(sizes) > 1
         for name, cell in alternatives(planned, self._run.registry) if is_long else ():
             other = self._variant(subject, name, cell, lambda it: self._try(it, 1, sizes))
-            if (
-                other
-                and other.seconds
-                and CHEAPER * other.seconds.value < best
-                and not other.exceeds(limits.task_memory_mib)
-                and not cost.too_long(other.seconds, limits.task_timeout_s, protocol)
-            ):
+            if not (other and other.seconds) or other.exceeds(limits.task_memory_mib):
+                continue
+            ends = not cost.too_long(other.seconds, limits.task_timeout_s, protocol)
+            if ends and CHEAPER * other.seconds.value < best:
                 best, advice = other.seconds.value, f"{advice}; with {name} in [protocol], {other}"
         return advice
 

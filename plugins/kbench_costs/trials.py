@@ -228,23 +228,25 @@ class Samples:
         """Return the part of the training rows that a sample has."""
         return n_rows / self.n_rows
 
-    def first(self, n_rows: int, least_test: int = 2) -> Assignment:
+    def first(self, n_rows: int, least_test: int = 2, of_map: int = 0) -> Assignment:
         """Return a sample of training rows, and the same share of the other parts.
 
-        It has `least_test` rows of the test set, or all if there are fewer.
+        It has `least_test` rows of the test set, and `of_map` more rows without labels, on which
+        unsupervised maps are fitted, or all if there are fewer.
         """
         whole, visible = self.whole, self.whole.visible
         share = self.share(n_rows)
         train = np.sort(self.train[:n_rows])
         test = np.sort(self.test[: max(least_test, round(share * len(visible.test)))])
         more = np.sort(self.unlabeled[: round(share * len(visible.unlabeled))])
+        unlabeled = visible.unlabeled[more], visible.train[np.sort(self.train[:of_map])]
         weight = visible.weight_train
         return Assignment(
             Visible(
                 visible.index,
                 visible.train[train],
                 visible.test[test],
-                visible.unlabeled[more],
+                np.concatenate(unlabeled),
                 visible.y_train[train],
                 None if weight is None else weight[train],
             ),

@@ -358,6 +358,11 @@ class PathMixin:
     """
 
     _path: ClassVar[str]
+    _row_share = 1.0
+
+    def scale_sizes(self, row_share: float) -> None:
+        """Compute fits of a share of the rows as those of all rows: `row_share` of them."""
+        self._row_share = row_share
 
     def _fit_path(self, X, y, values, **weights):
         """Return fitted clones, in the order of `values`; `_fit_together` gets the weights."""

@@ -305,7 +305,6 @@ class KernelSVM(KernelMixin, PathClassifier):
     """
 
     _path = "C"
-    _row_share = 1.0
 
     kernel: object = "gaussian"
     C: float = number(1.0, above=0)
@@ -313,10 +312,6 @@ class KernelSVM(KernelMixin, PathClassifier):
     multiclass: str = choice("ovo", SCHEMES)
     tol: float = number(1e-3, above=0)
     max_iter: int = integer(1_000_000, least=1)
-
-    def scale_sizes(self, row_share: float) -> None:
-        """Compute fits of a share of the rows as those of all rows: `row_share` of them."""
-        self._row_share = row_share
 
     def _fit_together(self, X, codes, estimators) -> None:
         kernel = resolve_kernel(self.kernel).resolve(X)

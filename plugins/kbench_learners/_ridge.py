@@ -87,7 +87,7 @@ class _PathRidge(WeightedPathMixin):
     def _fit_along(self, path, estimators, weight, *data) -> None:
         """Fit the estimators by a function that yields what each has, as `ridge_path` does."""
         alphas = [estimator.alpha for estimator in estimators]
-        solutions = path(*data, alphas, self.tol, self.max_iter, weight)
+        solutions = path(*data, alphas, self.tol, self.max_iter, weight, self._row_share)
         for estimator, (W, b, converged) in zip(estimators, solutions, strict=True):
             estimator.converged_ = converged
             estimator.n_iter_ = 1 if converged else self.max_iter
@@ -234,14 +234,15 @@ class PathRidge(_PathRidge, LinearRegressor):
         self.coef_, self.intercept_ = W[:, 0].copy(), float(b[0])
 
 
-def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000, weight=None):
+def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000, weight=None, share=1.0):
     """Solve ``min sum_i weight_i |Y_i - X_i W - b|^2 + alpha |W|^2`` for every alpha.
 
     Yields W, shape (n_features, n_targets), b, and whether the solution has converged.
     `tol` is the relative residual of iterated solutions, `max_iter` bounds their iterations.
-    Without `weight`, shape (n_samples,), all rows count as 1.
+    Without `weight`, shape (n_samples,), all rows count as 1. A `share` of the rows is fitted in
+    the way of all rows.
     """
-    n, p = X.shape
+    n, p = X.shape[0] / share, X.shape[1]
     mean, target = weighted_mean(X, weight), weighted_mean(Y, weight)
     centred = Y - target
     if p <= n and p <= MAX_FACTOR_COLUMNS:
@@ -266,7 +267,7 @@ def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000, weight=None):
             yield W, target - mean @ W, converged
 
 
-def pairwise_path(X, codes, n_classes, alphas, tol=1e-6, max_iter=2000, weight=None):
+def pairwise_path(X, codes, n_classes, alphas, tol=1e-6, max_iter=2000, weight=None, share=1.0):
     """Solve `ridge_path` on the rows of each pair of classes, with targets 1 and -1.
 
     Yields W, shape (n_features, n_pairs), b, and whether all have converged, for every alpha.
@@ -275,17 +276,17 @@ def pairwise_path(X, codes, n_classes, alphas, tol=1e-6, max_iter=2000, weight=N
     p = X.shape[1]
     fits = p <= MAX_FACTOR_COLUMNS and n_classes * p**2 <= _MAX_SCATTER_ENTRIES
     scatters = {}
-    if fits and p <= 2 * len(codes) / n_classes:  # else pairs have fewer rows, on average
+    if fits and p <= 2 * len(codes) / share / n_classes:  # else pairs have fewer rows, on average
         scatters = {k: _Scatter.of(X, codes == k, weight) for k in range(n_classes)}
     paths = []
     for (i, j), (rows, signs) in zip(
         combinations(range(n_classes), 2), binary_problems(codes, n_classes, "ovo"), strict=True
     ):
-        if scatters and p <= len(rows):
+        if scatters and p <= len(rows) / share:
             path = _path_of_pair(scatters[i], scatters[j], alphas)
         else:
             part = None if weight is None else weight[rows]
-            path = ridge_path(X[rows], signs[:, None], alphas, tol, max_iter, part)
+            path = ridge_path(X[rows], signs[:, None], alphas, tol, max_iter, part, share)
         paths.append(list(path))
     for solutions in zip(*paths, strict=True):
         W = np.column_stack([coef for coef, _, _ in solutions])

@@ -4,6 +4,7 @@ import ast
 import itertools
 import json
 import re
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from kbench.cli import show
 from kbench.cli.plan import print_plan
 from kbench.evaluation.split_view import assign
 from kbench.execution import task_functions
+from kbench.features import CallOutcome
 from kbench.planning.suite_file import read
 from kbench.records import Cell, Cost, Estimate, Protocol, Ref, Trial
 from kbench.registry.installed import list_plugins
@@ -402,6 +404,7 @@ def test_a_sample_must_show_that_a_cell_cannot_fit(runner):
         (1000, 2.0, [2000, 4000]),
         (100_000, 2.0, [4096, 8192]),  # it may take too long
         (1000, 0.0, [2000, 20_000]),
+        (None, 0.4, [1024, 4096, 20_000]),  # the same for any rows, as far as two trials show
     ],
 )
 def test_samples_have_more_rows_than_an_embedding_has_columns(monkeypatch, width, seconds, rows):
@@ -450,14 +453,14 @@ def test_the_time_of_these_learners_grows_faster_than_the_rows(name):
     assert of._subject("key", cell, None, None).growth == (cost.PAIRS_OF_KERNEL, cost.PAIRS)
 
 
-def test_costs_name_no_other_method():
+def test_costs_name_no_method():
     """The record of a method has its peculiarities, where third parties can declare them too."""
     registry, folder = build(list_plugins()), Path(costs.__file__).parent
     methods = {*registry.all("feature map"), *registry.all("learner")}
     nodes = (node for path in folder.glob("*.py") for node in ast.walk(ast.parse(path.read_text())))
     texts = {node.value for node in nodes if isinstance(node, ast.Constant)}
     assert "nystroem" in methods
-    assert methods & texts == {"liblinear"}  # until its record says `compares_rows`
+    assert not methods & texts
 
 
 def test_what_decides_how_rows_are_computed_is_there():
@@ -496,6 +499,38 @@ def test_samples_keep_labels_and_weights_with_their_rows():
     assert np.array_equal(part.y_test, data.y[visible.test])
     assert np.array_equal(part.weight_test, data.sample_weight[visible.test])
     assert len(visible.unlabeled) == 10
+    more = Samples.of(whole).first(30, of_map=50).visible.unlabeled
+    assert len(more) == 60
+    assert set(visible.train) < set(more) < {*whole.visible.train, *whole.visible.unlabeled}
+    assert not set(more) & set(whole.visible.test)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_rows"), [("nbcs", 80), ("mondrian", 80), ("rff", 0), ("identity", 0)]
+)
+def test_a_trial_fits_partitions_on_many_rows(name, n_rows):
+    """They have more cells on more rows: a map of the sample would hide how many."""
+    seen = []
+
+    class Sandbox:
+        def run(self, function, payload, converse, **limits):
+            seen.append(converse._assignment.visible)
+            return CallOutcome("ok", value={})
+
+    of = costs._Costs.__new__(costs._Costs)
+    registry, parents = (
+        build(list_plugins()),
+        SimpleNamespace(using=lambda _: nullcontext(Sandbox())),
+    )
+    of._run = SimpleNamespace(registry=registry, session=SimpleNamespace(parents=parents))
+    of._limits = SimpleNamespace(task_timeout_s=9.0, task_memory_mib=100.0)
+    of._cache = SimpleNamespace(root="")
+    of._planner = SimpleNamespace(present=SimpleNamespace(build=lambda _: None))
+    task = SimpleNamespace(checksum="", kinds=(), split_index=0, plugins=())
+    samples = Samples.of(assign(dataset(), Protocol(cv="holdout", test_size=0.2), 0))
+    cell = Cell(Ref("data"), Ref(name), Ref("ridge"), Protocol())
+    of._trial(costs._Subject("key", cell, task, samples, [], (cost.PAIRS, cost.PAIRS)), 20)
+    assert [(len(each.train), len(each.unlabeled)) for each in seen] == [(20, n_rows)]
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -19,9 +20,10 @@ from threadpoolctl import threadpool_limits
 import kbench_learners
 from kbench import Ref
 from kbench.evaluation.method import learner_side
+from kbench.evaluation.specs import EstimatorSpec
 from kbench.registry.installed import HOST, list_plugins
 from kbench.registry.registry import build
-from kbench_learners import PathRidgeClassifier
+from kbench_learners import PathRidgeClassifier, _ridge
 from kbench_learners._estimator import class_numbers
 from kbench_learners._linear_svm import margin_error
 from kbench_learners._ridge import ridge_path
@@ -219,6 +221,30 @@ def test_iterated_ridge_agrees_and_reports(monkeypatch):
     np.testing.assert_allclose(iterated.coef_, direct.coef_, atol=1e-5)
     with pytest.warns(ConvergenceWarning, match="alpha=0.5"):
         assert not PathRidgeClassifier(alpha=0.5, max_iter=2).fit(X, y).converged_
+
+
+@pytest.mark.parametrize("multiclass", ["ovr", "ovo"])
+@pytest.mark.parametrize(
+    ("share", "columns", "way"),
+    [(1.0, 100, "row_gram"), (0.1, 100, "column_gram"), (0.1, 5, "_iterate"), (1.0, 5, "row_gram")],
+)
+def test_a_trial_of_ridge_is_solved_as_all_rows_are(monkeypatch, multiclass, share, columns, way):
+    """The number of all rows decides: 48 rows with 64 columns are a sample of 480 rows."""
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X, y = X[:48] / 16.0, y[:48]
+    ridge = partial(PathRidgeClassifier, alpha=0.5, multiclass=multiclass, tol=1e-10)
+    expected = ridge().fit(X, y).coef_
+    monkeypatch.setattr(_ridge, "MAX_FACTOR_COLUMNS", columns)
+    monkeypatch.setattr(_ridge, "MAX_FACTOR_ROWS", 100)
+    used = set()
+    for name in ("row_gram", "column_gram", "_iterate"):
+        solve = getattr(_ridge, name)
+        monkeypatch.setattr(
+            _ridge, name, lambda *a, n=name, f=solve, **k: used.add(n) or f(*a, **k)
+        )
+    fitted = EstimatorSpec(ridge, row_share=share).fit({}, 0, X, y)
+    np.testing.assert_allclose(fitted.coef_, expected, atol=1e-8)
+    assert used == {way}
 
 
 def test_ridge_of_dependent_columns_is_finite():
