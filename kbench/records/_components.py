@@ -138,7 +138,8 @@ class FeatureMap:
         Kind of the map. A suite with equal budgets searches identical candidates within a
         family. kbench's maps have "fourier", "landmarks", "partition", "polynomial",
         "chi-squared", "additive" and, for unchanged inputs, "inputs". By default the map is
-        the only member of its family.
+        the only member of its family. The number of columns of a "partition" may grow with the
+        rows: predictions of costs fit it on many.
     unbiased : bool, default False
         The features are an unbiased estimate of `kernel`: over seeds, the mean of
         ``phi(x) @ phi(z)`` is ``k(x, z)`` for any number of features: see `kbench plugin check`.
