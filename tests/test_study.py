@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.study import __main__ as command
-from tests.benchmarks.study import families, gram, predictors, questions, rule, sentences, table
+from tests.benchmarks.study import (
+    curves,
+    families,
+    gram,
+    predictors,
+    questions,
+    rule,
+    sentences,
+    table,
+)
 from tests.support.paths import ROOT
 
 WIDTHS = (32, 64, 128, 256, 512)
@@ -722,7 +731,7 @@ def results():
 
 def test_sentences_follow_from_the_numbers(results):
     found = sentences.render(results)
-    assert "predicts the loss" in found[f"classification.gram.{PLANNED}"]
+    assert "` is correlated with the loss" in found[f"classification.gram.{PLANNED}"]
     boosting = found["classification.boosting"]
     assert (
         "boosting is better than the exact kernel on 0 and worse on 12 of 12 datasets" in boosting
@@ -734,6 +743,53 @@ def test_sentences_follow_from_the_numbers(results):
     assert "`rff` gives more than 90 % with 128 features" in found["classification.gain.rff"]
     assert found["classification.curve.rff"].startswith("The loss of `rff` less that of the exact")
     assert found["classification.scope"].startswith("12 datasets of 12 families, 10 splits")
+
+
+def test_a_family_of_the_lists_is_averaged_first(tmp_path):
+    rows = made()
+    path = tmp_path / "lists.toml"
+    names = sorted({each["dataset"] for each in rows})
+    path.write_text(f'seen = {names}\nheld_out = []\nfamilies = {{ pair = ["set0", "set1"] }}\n')
+    cells = table.read_lists(path).place(map(table.read_row, rows))
+    study = table.Study(cells, "classification")
+    assert (len(study.datasets), len(study.families)) == (12, 11)
+    assert study.family_of["set0"] == study.family_of["set1"] == "pair"
+    both = study.losses[[study.datasets.index(name) for name in ("set0", "set1")]]
+    placed = study.by_family(study.losses)[study.families.index("pair")]
+    np.testing.assert_allclose(placed, both.mean(axis=0))
+    for wrong in ('["set0", "set0"]', '["set0", "nothing"]'):
+        path.write_text(f"seen = {names}\nheld_out = []\nfamilies = {{ pair = {wrong} }}\n")
+        with pytest.raises(table.StudyError, match="twice, or in no list"):
+            table.read_lists(path)
+
+
+def test_cells_without_times_get_those_of_a_file(tmp_path):
+    rows = [each | {"fit_time_cpu_s": 0.5, "n_test": 10} for each in made()]
+    cells = [table.read_row(each) for each in rows]
+    table.write_costs(cells, tmp_path / "costs.csv")
+    times = ("fit_time_cpu_s", "fit_time_s", "search_time_cpu_s", "predict_time_cpu_s")
+    bare = [table.read_row({k: v for k, v in each.items() if k not in times}) for each in rows]
+    assert not any(np.isfinite(cell.fit_cpu_s) for cell in bare)
+    again = table.add_costs(bare, tmp_path / "costs.csv")
+    assert [cell.fit_cpu_s for cell in again] == [cell.fit_cpu_s for cell in cells]
+    # without times no budget can be spent, and no sentence says so
+    lists = lists_of(rows, *HELD_OUT)
+    found = sentences.render(command.plain(command.analyse(bare, lists, test=True)))
+    assert not any(name.endswith(("rule.tested", "rule.cross_validated")) for name in found)
+    assert table.add_costs(cells, tmp_path / "costs.csv") == cells
+
+
+def test_maps_with_one_loss_are_the_smallest_together(results):
+    line = dict(results["tasks"]["classification"]["widths"][0])
+    line |= {"tied": ["a", "b"], "best": "a", "maps": {"a": 0.9, "b": 0.9}, "maps_best": {"a": 0.9}}
+    numbers = {**results["tasks"]["classification"], "widths": [line]}
+    text = sentences.render({**results, "tasks": {"classification": numbers}})
+    (sentence,) = (v for k, v in text.items() if k.startswith("classification.width"))
+    assert "`a` and `b` have the smallest mean loss of 2 maps" in sentence
+    assert sentence.endswith("They are the smallest in 90 % of the draws of the means.")
+    losses = np.random.default_rng(0).random((9, 1)) + np.array([[0.2, 0.0, 0.0]])
+    shares = curves._least(losses, ["x", "y", "z"], np.array([False, True, True]))
+    assert shares == {"x": 0.0, "y": 1.0, "z": 1.0}
 
 
 @pytest.mark.parametrize(

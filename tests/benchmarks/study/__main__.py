@@ -4,7 +4,8 @@
     python -m tests.benchmarks.study.predictors SUITE.toml -o predictors.json --span
     python -m tests.benchmarks.study study.json --predictors predictors.json -o OUT
 
-OUT gets ``study.json`` (all numbers), ``sentences.json``, ``table.csv`` and the figures.
+OUT gets ``study.json`` (all numbers), ``sentences.json``, ``table.csv``, ``study-costs.csv`` and
+the figures. Rows of an imported bundle have no times: ``--costs`` reads them from such a file.
 ``datasets.toml`` says which datasets are held out: results of any other dataset are rejected.
 ``--check`` compares pages with stored numbers instead; ``--fill`` writes the present sentences
 into the pages.
@@ -29,9 +30,11 @@ from .table import (
     Lists,
     Study,
     StudyError,
+    add_costs,
     check_lists,
     read_files,
     read_lists,
+    write_costs,
 )
 
 ROOT = Path(__file__).parents[3]
@@ -142,7 +145,11 @@ def run(given: argparse.Namespace) -> int:
     if not given.results or given.out is None:
         raise StudyError("name the files of results, and a folder with -o")
     lists = read_lists(given.lists)
-    cells = read_files(given.results)
+    # draws of means depend on the order, which a bundle does not keep
+    cells = sorted(lists.place(read_files(given.results)), key=lambda c: (c.task, c.dataset))
+    cells.sort(key=lambda cell: str(cell.option))
+    if given.costs:
+        cells = add_costs(cells, given.costs)
     predictors = {}
     if given.predictors:
         predictors = json.loads(given.predictors.read_text(encoding="utf-8"))
@@ -151,6 +158,7 @@ def run(given: argparse.Namespace) -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     _write(given.out / "study.json", results)
     _write(given.out / "sentences.json", made)
+    write_costs(cells, given.out / "study-costs.csv")
     write_table(add_span_errors(cells, predictors), given.out / "table.csv")
     # matplotlib takes longer to load than the analyses of a small study
     from .figures import draw
@@ -173,6 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("results", nargs="*", type=Path, metavar="RESULTS.json")
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--predictors", type=Path, help="the file that predictors wrote")
+    parser.add_argument("--costs", type=Path, help="seconds of cells of bundles, which have none")
     parser.add_argument("--lists", type=Path, default=LISTS, help="which datasets are held out")
     parser.add_argument("--test", action="store_true", help="score the rule on what is held out")
     parser.add_argument("--check", action="store_true", help="compare pages with stored numbers")

@@ -77,16 +77,19 @@ def widths(study: Study) -> list[Numbers]:
         if len(columns) < 2 or len(values) < 2:
             continue
         names = [study.options[j].map for j in columns]
-        best = int(values.mean(axis=0).argmin())
+        means = values.mean(axis=0)
+        best = int(means.argmin())
+        tied = np.isclose(values, values[:, [best]], rtol=1e-6, atol=1e-9).all(axis=0)
         found.append(
             {
                 "width": width,
                 "n_families": len(values),
                 "n_filled": int(np.isnan(study.losses[:, columns]).sum()),
                 "best": names[best],
-                "loss": float(values[:, best].mean()),
-                "maps": _least(values, names),
-                "maps_best": _least(best_fill[full][:, columns], names),
+                "tied": [name for name, is_tied in zip(names, tied, strict=True) if is_tied],
+                "loss": float(means[best]),
+                "maps": _least(values, names, tied),
+                "maps_best": _least(best_fill[full][:, columns], names, tied),
             }
         )
     return found
@@ -122,10 +125,14 @@ def wider(study: Study) -> list[Numbers]:
     return found
 
 
-def _least(losses: Array, names: list[str]) -> dict[str, float]:
-    """Return the share of the draws of means in which each column is the smallest."""
+def _least(losses: Array, names: list[str], tied: Array) -> dict[str, float]:
+    """Return the share of the draws of means in which each column is the smallest.
+
+    Tied columns have one loss, and a share together.
+    """
     first = mean_draws(losses).argmin(axis=1)
     shares = np.bincount(first, minlength=len(names)) / len(first)
+    shares[tied] = shares[tied].sum()
     return {name: float(share) for name, share in zip(names, shares, strict=True)}
 
 

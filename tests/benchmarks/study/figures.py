@@ -39,10 +39,10 @@ AXES = {
     "predict_cpu_s": "CPU seconds per predicted row",
 }
 
-LOSS = {"classification": "error (percentage points)", "regression": "rmse (standard deviations)"}
+LOSS = {"classification": "error (percentage points)", "regression": "rmse (sd)"}
 
-NEAR, FAR = 0.1, 3.0
-"""Where losses are above the second, an axis is linear up to the first, and logarithmic beyond."""
+SHOWN, FAR = 0.3, 3.0
+"""Where a mean is above the second, options above the first are named instead of shown."""
 
 
 def looks(maps: list[str]) -> dict[str, dict[str, Any]]:
@@ -97,13 +97,23 @@ def _draw_curves(numbers: Numbers) -> Figure:
     """
     lines, factor = _curve_lines(numbers), _factor(numbers)
     known = [x for x in numbers["curves"] if (x.get("over_kernel") or {}).get("mean") is not None]
+    most = max((x["over_kernel"]["n_families"] for x in known), default=0)
+    # means of fewer families are no reference for the others
+    references = [x for x in known if x["reference"] and x["over_kernel"]["n_families"] == most]
+    over = {id(x): factor * x["over_kernel"]["mean"] for x in known}
+    left_out: list[str] = []
+    if max(over.values(), default=0.0) > FAR * factor:
+        high = [x for x in known if over[id(x)] > SHOWN * factor]
+        left_out = list(dict.fromkeys(x["reference"] or x["map"] for x in high))
+        references = [x for x in references if x["reference"] not in left_out]
     figure = Figure(figsize=(7.2, 5.6), layout="constrained")
     axes = figure.subplots(2, 2, sharey=True)
     styles = looks(list(lines))
-    means = factor * np.array([p["over_kernel"]["mean"] for p in known] or [0.0])
     for axis, (cost, label) in zip(axes.flat, AXES.items(), strict=True):
         for name, all_points in lines.items():
-            points = [p for p in all_points if p in known and p[cost] is not None]
+            points = [p for p in all_points if id(p) in over and p[cost] is not None]
+            if name in left_out:
+                continue
             x = np.array([p[cost] for p in points], dtype=float)
             order = np.argsort(x)
             y, low, high = (
@@ -114,21 +124,19 @@ def _draw_curves(numbers: Numbers) -> Figure:
             if cost == "features":
                 colour = styles[name]["color"]
                 axis.fill_between(x[order], low[order], high[order], alpha=0.07, color=colour, lw=0)
-        for line in known:
-            if line["reference"]:
-                y = factor * line["over_kernel"]["mean"]
-                axis.axhline(y, color="0.45", lw=0.8, ls=(0, (4, 2)))
-                if cost == "features":
-                    text = {"ha": "right", "va": "bottom", "fontsize": 6, "color": "0.3"}
-                    place = ("axes fraction", "data")
-                    axis.annotate(line["reference"], (1, y), xycoords=place, **text)
+        for line in references:
+            axis.axhline(over[id(line)], color="0.45", lw=0.8, ls=(0, (4, 2)))
+            if cost == "features":
+                text = {"ha": "right", "va": "bottom", "fontsize": 6, "color": "0.3"}
+                place = ("axes fraction", "data")
+                axis.annotate(line["reference"], (1, over[id(line)]), xycoords=place, **text)
         _scale(axis, cost)
         axis.set_xlabel(label)
     for axis in axes[:, 0]:
         axis.set_ylabel(f"less exact kernel: {LOSS[numbers['task']]}")
-    if means.max() > FAR * factor:
-        axes[0, 0].set_yscale("symlog", linthresh=NEAR * factor)
-        axes[0, 0].set_ylim(min(-NEAR * factor, means.min()), 3 * means.max())
+    if left_out:
+        text = f"above {SHOWN * factor:g}, not shown: {', '.join(left_out)}"
+        figure.suptitle(text, fontsize=6, ha="left", x=0.01)
     _legend(figure, axes[0, 0])
     return figure
 

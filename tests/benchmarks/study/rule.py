@@ -219,7 +219,7 @@ def assess(problem: Problem, train: Sequence[Sequence[int]], budget: float = BUD
                 line[f"{name}, {kind}"] = {
                     "regret": score(problem, i, some),
                     "share": share,
-                    "options": [str(problem.options[j]) for j in some[:3]],
+                    "options": [str(problem.options[j]) for j in some],
                 }
         fixed = [j for j, o in enumerate(problem.options) if (o.map, o.width) == ("rff", 512)]
         if fixed:

@@ -130,13 +130,15 @@ def _large_errors(numbers: Numbers) -> dict[str, str]:
 def _curves(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> dict[str, str]:
     task, found = numbers["task"], {}
     for line in numbers["widths"]:
-        ends = sorted({f"{line[kind][line['best']]:.2f}" for kind in ("maps", "maps_best")})
-        likely = ends[0] if len(ends) == 1 else f"{ends[0]} to {ends[1]}, by its missing cells"
+        shares = {100 * line[kind][line["best"]] for kind in ("maps", "maps_best")}
+        likely = " to ".join(f"{share:.0f}" for share in sorted(shares))
+        names = listing([f"`{name}`" for name in line.get("tied") or [line["best"]]])
+        has, it = ("has", "It is") if " and " not in names else ("have", "They are")
         found[f"width.{line['width']}"] = (
-            f"With {line['width']:,} features, `{line['best']}` has the smallest mean loss of "
+            f"With {line['width']:,} features, {names} {has} the smallest mean loss of "
             f"{len(line['maps'])} maps on {_families(line['n_families'])}: "
-            f"{number(line['loss'], task)} {unit(task)[1]}. That it is the smallest has the "
-            f"probability {likely}."
+            f"{number(line['loss'], task)} {unit(task)[1]}. {it} the smallest in {likely} % of "
+            f"the draws of the means."
         )
     by_map: dict[str, list[Numbers]] = {}
     for line in numbers["curves"]:
@@ -187,10 +189,10 @@ def _fronts(numbers: Numbers) -> dict[str, str]:
         lists = [[f"`{name}`" for name in names] for names in (sure, off)]
         on, out = (listing(names) if names else "none" for names in lists)
         found[f"front.{cost}"] = (
-            f"Loss against {WORDS[cost]}, {_families(front['n_families'])}: an option of "
-            f"{listing(named) if named else 'no map'} is on the front with a probability of at "
-            f"least {LIKELY:g}. Decided to be on it: {on}; decided to be off it, with all "
-            f"options: {out}."
+            f"Loss against {WORDS[cost]}, {_families(front['n_families'])}. On the front in at "
+            f"least half of the draws of the means, with the largest share of one option: "
+            f"{listing(named) if named else 'none'}. Decided to be on it: {on}; decided to be off "
+            f"it, with all options: {out}."
         )
         for point, other in zip(front["best_at"], front["best_at_best"], strict=True):
             best = max(sorted(point["maps"]), key=lambda name: point["maps"][name])
@@ -198,7 +200,7 @@ def _fronts(numbers: Numbers) -> dict[str, str]:
             text = _probability({"probability": ends[0], "probability_high": ends[1]})
             found[f"best.{cost}.2^{round(math.log2(point['budget']))}"] = (
                 f"With at most {_budget(point['budget'], cost)}, `{best}` has the least mean loss "
-                f"with a probability of {text} ({_families(front['n_families'])})."
+                f"in a share of {text} of the draws ({_families(front['n_families'])})."
             )
     return found
 
@@ -232,9 +234,9 @@ def _gram(numbers: Numbers, hypotheses: Mapping[tuple[str, str], Numbers]) -> di
             p = hypotheses[numbers["task"], f"{name} predicts the loss"]["p_holm"]
             ends += f"; adjusted p {p:.3g}"
             verdict = (
-                "predicts the loss on these datasets"
+                "is correlated with the loss on these datasets, among these maps"
                 if p <= LEVEL
-                else "is not shown to predict the loss"
+                else "is not shown to be correlated with the loss"
             )
         found[f"gram.{name}"] = (
             f"`{name}` {verdict}: its mean rank correlation with the loss, among maps of equal "
@@ -266,7 +268,7 @@ def _gain(numbers: Numbers) -> dict[str, str]:
         share = "no" if last["share"] is None else f"{100 * last['share']:.0f} %"
         found[f"gain.{name}"] = (
             f"`{name}` {reach} of what the exact kernel gains over the linear model, in the median "
-            f"of {_families(last['n_families'])} with a gain beyond noise; with "
+            f"of {_families(last['n_families'])} with a gain beyond noise on other folds; with "
             f"{last['width']:,} features the median share is {share} ({ends})."
         )
     return found
@@ -340,10 +342,18 @@ def _rule(numbers: Numbers) -> dict[str, str]:
         )
     kinds = {"cross_validated": "Cross-validated over", "tested": "On the held-out"}
     for kind, words in kinds.items():
-        if kind not in rule:
-            continue
+        if kind not in rule or rule[kind]["methods"]["rule, tried"]["share"] is None:
+            continue  # without times, no budget can be spent
         result = rule[kind]
-        best, other = (result["methods"][f"{name}, tried"] for name in ("rule", "best single"))
+        best, other, random = (
+            result["methods"][f"{name}, tried"] for name in ("rule", "best single", "random")
+        )
+        fixed = result["methods"].get("rff-512, first")
+        alone = (
+            f", `rff` with 512 features alone {fixed['regret']:.2f} ({fixed['median']:.2f})"
+            if fixed
+            else ""
+        )
         mark = f" {result['unit']}" if result["unit"] == "%" else " percentage points"
         measure = "of the error" if result["unit"] == "%" else "of accuracy"
         aim = 2.0 if result["unit"] == "%" else 0.5
@@ -353,7 +363,8 @@ def _rule(numbers: Numbers) -> dict[str, str]:
             f"{words} {_families(best['n_families'])}, the rule has a regret of "
             f"{best['regret']:.2f}{mark} {measure} ({ends}; median {best['median']:.2f}) with "
             f"{100 * best['share']:.0f} % of the compute of trying all; without predictors it is "
-            f"{other['regret']:.2f} (median {other['median']:.2f}). The planned bound is "
+            f"{other['regret']:.2f} (median {other['median']:.2f}). Random orders reach "
+            f"{random['regret']:.2f} ({random['median']:.2f}){alone}. The planned bound is "
             f"{aim:g} at 10 %: {_verdict(best, aim)}."
         )
     return found

@@ -6,6 +6,7 @@ table, with their status, so that they can be bounded.
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import tomllib
@@ -212,7 +213,8 @@ def read_row(row: Mapping[str, Any], place: str = "row") -> Cell:
     values = (row.get("values_by_split") or {}).get(metric)
     if values is None and row.get("metric") == metric:
         values = row.get("metric_by_split")
-    scores = {int(split): float(value) for split, value in (values or {}).items()}
+    # six digits, which a bundle has: methods that are the same are then tied
+    scores = {int(split): float(f"{value:.6g}") for split, value in (values or {}).items()}
     if not all(map(np.isfinite, scores.values())):
         raise StudyError(f"{place}: {metric} of a split is not finite")
     losses = {i: 1 - v if task == "classification" else v for i, v in scores.items()}
@@ -278,6 +280,36 @@ def _reference(name: str, learner: str, family: str) -> str:
         return LINEAR
     known = {"kernel-svm": EXACT, "kernel-ridge": EXACT, "gradient-boosting": BOOSTING}
     return REFERENCES.get(family) or known.get(learner.split(" ")[0].split("(")[0], "")
+
+
+SECONDS = ("fit_cpu_s", "predict_cpu_s", "search_cpu_s")
+
+
+def write_costs(cells: Iterable[Cell], path: Path) -> None:
+    """Write the seconds of all cells, which bundles do not have."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["task", "dataset", "option", *SECONDS, "coarse"])
+        for cell in cells:
+            costs = [f"{getattr(cell, name):.7g}" for name in SECONDS]
+            writer.writerow([cell.task, cell.dataset, cell.option, *costs, int(cell.coarse)])
+
+
+def add_costs(cells: Iterable[Cell], path: Path) -> list[Cell]:
+    """Give cells without times those of a file that `write_costs` wrote."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            known = {(x["task"], x["dataset"], x["option"]): x for x in csv.DictReader(file)}
+    except (OSError, KeyError) as error:
+        raise StudyError(f"{path}: costs cannot be read: {error}") from error
+    found = []
+    for cell in cells:
+        line = known.get((cell.task, cell.dataset, str(cell.option)))
+        if line and not np.isfinite(cell.fit_cpu_s):
+            costs = {name: float(line[name]) for name in SECONDS}
+            cell = replace(cell, **costs, coarse=line["coarse"] == "1")
+        found.append(cell)
+    return found
 
 
 class Study:
@@ -464,6 +496,17 @@ class Lists:
 
     seen: frozenset[str]
     held_out: frozenset[str]
+    families: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def every(self) -> frozenset[str]:
+        """All datasets of the lists."""
+        return self.seen | self.held_out
+
+    def place(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Return the cells with the families of the lists, where these name one."""
+        family_of = {name: family for family, names in self.families.items() for name in names}
+        return [replace(c, family=family_of.get(c.dataset, c.family)) for c in cells]
 
 
 def read_lists(path: Path) -> Lists:
@@ -476,7 +519,11 @@ def read_lists(path: Path) -> Lists:
     for name, each in found.items():
         if not isinstance(each, list) or not all(isinstance(one, str) for one in each):
             raise StudyError(f"{path}: {name} must be a list of names of datasets")
-    lists = Lists(*(frozenset(each or ()) for each in found.values()))
+    families = text.get("families", {})
+    lists = Lists(*(frozenset(each or ()) for each in found.values()), families)
+    listed = [name for names in families.values() for name in names]
+    if wrong := sorted({n for n in listed if listed.count(n) > 1 or n not in lists.every}):
+        raise StudyError(f"{path}: families have {', '.join(wrong)} twice, or in no list")
     if both := sorted(lists.seen & lists.held_out):
         raise StudyError(f"{path}: in both lists: {', '.join(both)}")
     return lists
