@@ -337,7 +337,9 @@ def recommended(table: Table, limit: float, folder: Path) -> tuple[dict[str, Any
     words[words.index("-o") + 1 :] = [str(folder / "model")]
     subprocess.run(words, capture_output=True, text=True, check=True)
     model = open_model(folder / "model").pipeline
-    predicted = predictions(table, model, table.test.drop(columns="target"))
+    # as a file is read: the exported model rejects infinite values in a data frame
+    rows = table.test.drop(columns="target").replace([np.inf, -np.inf], np.nan)
+    predicted = predictions(table, model, rows)
     method = end["recommended"]
     return result | {"method": f"{method['feature_map']} + {method['learner']}"}, predicted
 
