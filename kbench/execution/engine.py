@@ -101,7 +101,7 @@ class ThisMachine:
         """Wait for the GPUs of all slots, unless they are held; two runs never share one."""
         with self._taking:
             # every run waits for them in the same order: two would wait for each other otherwise
-            for name in () if self._has_gpus else sorted(map(gpu_of, range(jobs))):
+            for name in () if self._has_gpus else sorted({gpu_of(slot) for slot in range(jobs)}):
                 waiting = partial(self._tell, f"which computes on GPU {name}")
                 self._lock.enter_context(Journal().lock(f"gpu-{name}", waiting))
             self._has_gpus = True

@@ -54,10 +54,8 @@ _Use = tuple[Mapping[str, ProtocolTable], ProtocolTable]
 def read(text: str, name: str, registry: Registry, device: str | None = None) -> Suite:
     """Read the TOML text of a suite file; `name` is used if the file gives none.
 
-    A `device` replaces that of all protocols.
-
-    Raises SuiteError with every error of the file, parameters of components included; a TOML
-    syntax error and rules on size stand alone.
+    A `device` replaces that of all protocols. Raises SuiteError with every error of the file,
+    parameters of components included; a TOML syntax error and rules on size stand alone.
     """
     raw = component_refs.parse_toml(text, name)
     if component_refs.has_rules(raw):

@@ -370,7 +370,7 @@ class PathMixin:
         for estimator in fitted:
             check_parameters(estimator)
         X, target = self._training_data(X, y)
-        names = ("classes_", "n_features_in_", "feature_names_in_")
+        names = ("classes_", "n_features_in_", "feature_names_in_", "_row_share")
         shared = {name: getattr(self, name) for name in names if hasattr(self, name)}
         for estimator in fitted:
             vars(estimator).update(shared)

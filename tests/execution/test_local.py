@@ -383,7 +383,7 @@ def test_two_runs_never_share_a_gpu(monkeypatch):
     assert done.wait(30)
     thread.join()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
-    first.acquire_gpus(1)  # the second one has none of these
+    first.acquire_gpus(2)  # the second one has none of these; both slots have one GPU
     first.release()
     second.release()
 
