@@ -51,8 +51,6 @@ def select_suite(
     The options are those of `kbench.run_suite`. Raises SuiteError if there is no such suite,
     its file has errors, a filter fits nothing, a limit is not positive, or files are not there.
     """
-    if device is not None:
-        check_choice(device, option("device"), ("cpu", "torch-cpu", "cuda"), error=SuiteError)
     suite = add_published(read(*find(name, registry), registry, device), name, registry)
     of_data, of_maps, of_learners = map(names_in, (datasets, feature_maps, learners))
     suite = select(suite, registry, of_data, of_maps, of_learners, [*map(names_in, add)])

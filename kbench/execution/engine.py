@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -88,7 +89,6 @@ class ThisMachine:
         self._exclusive, self._notice = exclusive, notice
         self._lock = ExitStack()
         self._is_held = self._has_gpus = False
-        self._taking = threading.Lock()
 
     def acquire(self) -> None:
         """Wait for the lock, unless it is held."""
@@ -99,12 +99,11 @@ class ThisMachine:
 
     def acquire_gpus(self, jobs: int) -> None:
         """Wait for the GPUs of all slots, unless they are held; two runs never share one."""
-        with self._taking:
-            # every run waits for them in the same order: two would wait for each other otherwise
-            for name in () if self._has_gpus else sorted({gpu_of(slot) for slot in range(jobs)}):
-                waiting = partial(self._tell, f"which computes on GPU {name}")
-                self._lock.enter_context(Journal().lock(f"gpu-{name}", waiting))
-            self._has_gpus = True
+        # every run waits for them in the same order: two would wait for each other otherwise
+        for name in () if self._has_gpus else sorted({gpu_of(slot) for slot in range(jobs)}):
+            waiting = partial(self._tell, f"which computes on GPU {name}")
+            self._lock.enter_context(Journal().lock(f"gpu-{name}", waiting))
+        self._has_gpus = True
 
     def release(self) -> None:
         """Release the locks."""
@@ -155,8 +154,12 @@ class LocalEngine:
 
     def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
         """Yield each task with its answer; see `Engine.run`."""
+        # all tasks of a run have one device; an interrupt ends this wait, but not that of a slot
+        first = list(islice(tasks := iter(tasks), 1))
+        if any(task.cell.protocol.device == "cuda" for task in first):
+            self._machine.acquire_gpus(self._jobs)
         # a slot may take its next task before the last answer was yielded
-        wanted = (task for task in tasks if task.cell_key not in self._stopped)
+        wanted = (task for task in chain(first, tasks) if task.cell_key not in self._stopped)
         yield from over_slots(wanted, self._work, self._jobs)
         self._present.save()  # the check at the end hashes the same sources
 
@@ -165,8 +168,6 @@ class LocalEngine:
         self._parents.close()
 
     def _work(self, task: Task, slot: int) -> Answer:
-        if task.cell.protocol.device == "cuda":
-            self._machine.acquire_gpus(self._jobs)
         self._started(task, slot)
         limits, rest = self._terms.limits, self._terms.until - time.monotonic()
         # one that begins later, because it is the first, has all of its time

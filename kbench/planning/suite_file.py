@@ -65,7 +65,7 @@ def read(text: str, name: str, registry: Registry, device: str | None = None) ->
         )
     file, lines = check_suite(raw, SuiteFile, component_refs.LISTS, registry)
     context = make_context(registry)
-    forced = NONE if device is None else ProtocolChanges.model_validate({"device": device})
+    forced = NONE if device is None else ProtocolChanges.model_construct(device=device)
     blocks: list[Block] = []
     uses: list[_Use] = []
     for number, table in enumerate(file.block or [BlockTable()]):

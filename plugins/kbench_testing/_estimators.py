@@ -46,7 +46,8 @@ def check_determinism(subject: Subject) -> None:
 def check_metrics(subject: Subject) -> None:
     """`metrics` returns finite or NaN floats under names that MLflow takes."""
     X, y = sample(subject)
-    for name, value in dict(resolve(subject.record.metrics)(subject.fitted(X, y), X, y)).items():
+    metrics = resolve(subject.record.metrics)(subject.fitted(X, y), X, y)
+    for name, value in dict(metrics).items():
         if not isinstance(name, str) or not _METRIC_NAME.fullmatch(name):
             raise subject.fail(f"metrics returns the name {name!r}; use letters, digits and _ only")
         with subject.failing(f"metrics returns {value!r} for {name!r}; it must be one number"):

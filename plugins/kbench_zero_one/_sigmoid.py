@@ -50,7 +50,7 @@ def minimise_risk(X, signs, L, starts, tol=1e-6, max_iter=500):
             trial = project(W[live] - trial_step[:, None] * gradient[live])
             moved = trial - W[live]
             new_value, new_gradient = risk(trial, X, signs, L)
-            bad = new_value > (value[live] + 1e-4 * np.sum(gradient[live] * moved, axis=1))
+            bad = new_value > value[live] + 1e-4 * np.sum(gradient[live] * moved, axis=1)
             if not bad.any():
                 break
             trial_step[bad] /= 2

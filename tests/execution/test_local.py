@@ -388,6 +388,23 @@ def test_two_runs_never_share_a_gpu(monkeypatch):
     second.release()
 
 
+def test_an_interrupted_wait_for_a_gpu_takes_none(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "9")
+
+    def interrupt(text):
+        raise KeyboardInterrupt
+
+    first, second = (ThisMachine(False, each) for each in (print, interrupt))
+    first.acquire_gpus(1)
+    with pytest.raises(KeyboardInterrupt):
+        second.acquire_gpus(1)
+    second.release()
+    first.release()
+    third = ThisMachine(False, lambda text: pytest.fail(text))
+    third.acquire_gpus(1)
+    third.release()
+
+
 def test_digests_are_kept_for_the_check_at_the_end_of_a_run(engine_of, monkeypatch):
     kept, answered = [], []
     monkeypatch.setattr(Present, "save", lambda present: kept.append(len(answered)))

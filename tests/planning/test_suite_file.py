@@ -85,6 +85,11 @@ def test_a_device_goes_with_the_other_keys(registry):
     assert 'other_methods = "skip" needs a device other than "cpu"' in problem
 
 
+def test_an_unknown_device_is_one_message(registry):
+    with pytest.raises(SuiteError, match="device must be 'cpu', 'torch-cpu' or 'cuda', got 'gpu'"):
+        read(LISTS, "s", registry, "gpu")
+
+
 def test_a_syntax_error_stands_alone(registry):
     (only,) = problems("datasets = [", registry)
     assert re.match(r"the file of suite '.+' is not valid TOML: Invalid value", only)
