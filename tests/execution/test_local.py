@@ -1,6 +1,7 @@
 """Slots of this machine, and the engine that computes in them."""
 
 import contextlib
+import dataclasses
 import socket
 import threading
 import time
@@ -386,6 +387,27 @@ def test_two_runs_never_share_a_gpu(monkeypatch):
     first.acquire_gpus(2)  # the second one has none of these; both slots have one GPU
     first.release()
     second.release()
+
+
+def test_a_run_holds_its_gpus_until_the_machine_is_released(engine_of, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "9")
+    engine, _ = engine_of({})
+    on_gpu = [
+        dataclasses.replace(
+            each, cell=dataclasses.replace(each.cell, protocol=Protocol(device="cuda"))
+        )
+        for each in tasks_of("a")
+    ]
+    assert len(list(engine.run(iter(on_gpu)))) == len(on_gpu)
+
+    def refuse(holder):
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError), Journal().lock("gpu-9", refuse):
+        pass
+    engine._machine.release()
+    with Journal().lock("gpu-9", lambda holder: pytest.fail("still held")):
+        pass
 
 
 def test_an_interrupted_wait_for_a_gpu_takes_none(monkeypatch):
