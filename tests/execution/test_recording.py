@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import sys
 
 import pytest
 
@@ -378,6 +379,22 @@ def test_what_metadata_say_of_a_distribution_counts_as_that_distribution(recorde
     assert set(found["distributions"]) == {"rich"}
     made = Present().build([found])
     assert made.distributions["rich"] == Present().distribution("rich")
+
+
+def test_folders_in_which_python_looks_for_distributions_are_not_recorded(tmp_path, monkeypatch):
+    write(tmp_path / "lab")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.syspath_prepend(tmp_path / "lab")
+    monkeypatch.setattr(sys, "path", ["", *sys.path])  # of a notebook
+    payload = {"module": "lab.reads", "function": "version", "arguments": ["rich"]}
+    with Sandbox(preload=["numpy", "lab_tasks"], record=["kbench", "lab"]) as sandbox:
+        found = joined(sandbox.run("lab_tasks:call", payload, time_s=30.0).recorded)
+        folders = {path for path, state in found["files"].items() if state is not None}
+        assert (folders, set(found["distributions"])) == (set(), {"rich"})
+        payload |= {"function": "listed", "arguments": ["."]}
+        listed = sandbox.run("lab_tasks:call", payload, time_s=30.0)
+        assert set(joined(listed.recorded)["files"]) == {str(tmp_path / "work")}
 
 
 def test_the_state_of_a_large_file_is_recorded(tmp_path, recorded):

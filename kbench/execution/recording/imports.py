@@ -42,7 +42,7 @@ NUMERIC = ("numpy", "scipy", "sklearn")
 
 STANDARD = os.path.realpath(sysconfig.get_path("stdlib"))
 TASK = "<task>"
-_HERE = (__package__, __name__, f"{__package__}.reads")
+HERE = (__package__, __name__, f"{__package__}.reads")
 _LEFT_OUT = frozenset({"__main__", "", "<frozen importlib"}) | sys.stdlib_module_names
 
 
@@ -314,7 +314,7 @@ class Imports:
         while frame is not None:
             name = str(frame.f_globals.get("__name__") or "")
             top = name.partition(".")[0]
-            if name not in _HERE and top not in _LEFT_OUT:
+            if name not in HERE and top not in _LEFT_OUT:
                 if top == "kbench":
                     return ""
                 if name in self._loaded:

@@ -6,9 +6,10 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
-from kbench.execution.recording.imports import STANDARD, TASK, Imports, hash_file
+from kbench.execution.recording.imports import HERE, STANDARD, TASK, Imports, hash_file
 from kbench.planning.current_state import folder_digest
 from kbench.registry.dependencies import is_installed
 from kbench.storage.files import read_state
@@ -78,7 +79,7 @@ class Recording(Imports):
                 try:
                     return look(path, *args, **kwargs)  # type: ignore[no-any-return]
                 except FileNotFoundError:
-                    if not (args or kwargs.get("dir_fd")):
+                    if not (args or kwargs.get("dir_fd") or _is_search()):
                         self.read_file(path)
                     raise
 
@@ -136,7 +137,8 @@ class Recording(Imports):
 
     def read_folder(self, path: object) -> None:
         """Note that a folder is listed, if code of a component does it."""
-        self._read(path, folder_digest)
+        if not _is_search():
+            self._read(path, folder_digest)
 
     def _read(self, path: Any, value: Callable[[str], object]) -> None:
         if not self._skip(path) and (reader := self._reader()):
@@ -183,12 +185,26 @@ class Recording(Imports):
             self._tell({part: {name: value}})
 
 
+def _outside(modules: tuple[str, ...]) -> FrameType:
+    """Return the innermost call that is not of code of these modules."""
+    frame = sys._getframe(2)
+    while frame.f_back is not None and frame.f_globals.get("__name__") in modules:
+        frame = frame.f_back
+    return frame
+
+
+def _is_search() -> bool:
+    """Return whether Python looks through its path: what it finds counts, not the folders.
+
+    The current folder is on the path of a notebook, and each run writes files there.
+    """
+    searching = ("importlib.metadata", "importlib._bootstrap_external")
+    return _outside(HERE).f_globals.get("__name__") in searching
+
+
 def _instruction() -> tuple[Any, int]:
     """Return where code uses `os.environ`, by whatever method of it."""
-    frame = sys._getframe(2)
-    methods = (__name__, "os", "_collections_abc", "collections.abc")
-    while frame.f_back is not None and frame.f_globals.get("__name__") in methods:
-        frame = frame.f_back
+    frame = _outside((__name__, "os", "_collections_abc", "collections.abc"))
     return frame.f_code, frame.f_lasti
 
 
