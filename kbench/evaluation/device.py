@@ -156,6 +156,16 @@ def gpu_of(slot: int) -> str:
     return visible[slot % len(visible)] if visible else str(slot)
 
 
+def identify_gpus(n_slots: int) -> dict[str, str]:
+    """Return the names of the GPUs of some slots, by what identifies each for all processes."""
+    torch, names = _load("cuda", "torch"), {}
+    for name, slot in ((gpu_of(slot), slot) for slot in range(n_slots)):
+        gpu = torch.cuda.get_device_properties(slot % torch.cuda.device_count())
+        # parts of one GPU have its UUID, and one of their own
+        names[name if name.startswith("MIG-") else str(getattr(gpu, "uuid", name))] = name
+    return names
+
+
 def take_gpu(slot: int) -> None:
     """Let this process see the GPU of a slot only; torch must not have looked for any before."""
     os.environ[VISIBLE] = gpu_of(slot)

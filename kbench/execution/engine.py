@@ -20,7 +20,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from kbench.evaluation.device import gpu_of
+from kbench.evaluation.device import identify_gpus
 from kbench.execution.request import LOCK, Answer, Assignments, Host, Request, compute
 from kbench.execution.warm_parents import Preload, WarmParents
 from kbench.messages import option
@@ -100,9 +100,9 @@ class ThisMachine:
     def acquire_gpus(self, jobs: int) -> None:
         """Wait for the GPUs of all slots, unless they are held; two runs never share one."""
         # every run waits for them in the same order: two would wait for each other otherwise
-        for name in () if self._has_gpus else sorted({gpu_of(slot) for slot in range(jobs)}):
+        for gpu, name in () if self._has_gpus else sorted(identify_gpus(jobs).items()):
             waiting = partial(self._tell, f"which computes on GPU {name}")
-            self._lock.enter_context(Journal().lock(f"gpu-{name}", waiting))
+            self._lock.enter_context(Journal().lock(f"gpu-{gpu}", waiting))
         self._has_gpus = True
 
     def release(self) -> None:

@@ -147,6 +147,7 @@ class Verifying:
         self._cache = features.DataCache()
         self._planner = features.Planner(self.registry, self._cache)
         self._cells = {cell.key: cell for cell in self.bundle.cells}
+        self._options = features.Options(jobs=self.jobs)
 
     def units(self, outdated: bool = False) -> tuple[list[Unit], dict[str, int]]:
         """Return the results that can be recomputed here, and how many cannot, by reason.
@@ -254,6 +255,8 @@ class Verifying:
         try:
             self.registry.get("dataset", cell.dataset.name)
             _check_protocol(cell.protocol, self.registry)
+            # raises for a device that is missing
+            self._options.resolve_jobs(self._suite([shared.key]))
             code = self._planner.method_code(cell, task)
         except KbenchError as error:
             installed = {each.name for each in self.registry.plugins}
@@ -300,8 +303,9 @@ class Verifying:
         self, parents: features.WarmParents, suite: Suite, tasks: Sequence[Task]
     ) -> Iterator[tuple[Unit, Agreement]]:
         host = features.ThisMachine(False, self.notice)
+        jobs = self._options.resolve_jobs(suite).jobs or 1
         engine = features.LocalEngine(
-            parents, self._cache.root, self.jobs, host, started=lambda task, slot: None
+            parents, self._cache.root, jobs, host, started=lambda task, slot: None
         )
         preload, placed = (
             features.make_preload(suite, self.registry),
@@ -328,14 +332,12 @@ class Verifying:
             return Agreement(
                 "not recomputed", f"{outcome.status}: {printable(last_line(outcome.error), 300)}"
             )
+        value, versions = outcome.value, features.machine.versions()
+        here = features.machine.cpu_model(), versions.get("blas"), value["details"]["device"]
         cpu = self.bundle.manifest.machines[theirs.machine].cpu
-        blas = self.bundle.manifest.versions.get("blas")
-        other = cpu != features.machine.cpu_model() or blas != features.machine.versions().get(
-            "blas"
-        )
+        there = cpu, self.bundle.manifest.versions.get("blas"), theirs.details.device
         added = self.registry.all("metric").keys()
-        value = outcome.value
-        return agreement(theirs, value["metrics"], to_json(value["details"]), other, added)
+        return agreement(theirs, value["metrics"], to_json(value["details"]), here != there, added)
 
 
 def _check_protocol(protocol: Protocol, registry: features.Registry) -> None:

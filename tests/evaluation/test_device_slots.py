@@ -14,24 +14,7 @@ from kbench.evaluation import device
 from kbench.evaluation.device import Device, take_gpu
 from kbench.execution.engine import over_slots
 from kbench.planning.suite_plan import Options
-
-
-def fake_torch(monkeypatch, n_gpus: int, built: str | None = "13.0"):
-    """Replace torch by one that finds some GPUs; return the shares of memory that it is given."""
-    shares: list[float] = []
-    gpu = SimpleNamespace(name="NVIDIA H100", total_memory=2**33)
-    cuda = SimpleNamespace(
-        is_available=lambda: n_gpus > 0,
-        device_count=lambda: n_gpus,
-        get_device_properties=lambda number: gpu,
-        set_per_process_memory_fraction=shares.append,
-    )
-    version = SimpleNamespace(cuda=built)
-    torch = SimpleNamespace(cuda=cuda, version=version, __version__="2.13.0")
-    monkeypatch.setitem(sys.modules, "torch", torch)
-    monkeypatch.setitem(sys.modules, "array_api_compat", SimpleNamespace())
-    monkeypatch.setitem(sys.modules, "array_api_compat.torch", SimpleNamespace())
-    return shares
+from tests.support.made_torch import fake_torch
 
 
 def test_host_needs_nothing(monkeypatch):
@@ -98,6 +81,23 @@ def test_slot_sees_one_gpu(monkeypatch, visible, slot, taken):
     monkeypatch.setattr(os, "environ", environment)
     take_gpu(slot)
     assert environment[device.VISIBLE] == taken
+
+
+@pytest.mark.parametrize(
+    ("visible", "uuids", "identities"),
+    [
+        ("", ["b2", "a1"], {"b2": "0", "a1": "1"}),
+        ("1,0", ["a1", "b2"], {"a1": "1", "b2": "0"}),
+        ("GPU-a1", ["a1"], {"a1": "GPU-a1"}),  # by index and by UUID it is the same
+        ("0", ["a1"], {"a1": "0"}),
+        ("MIG-x", ["a1"], {"MIG-x": "MIG-x"}),  # another part of the same GPU is free
+        ("3,5", [], {"3": "3", "5": "5"}),
+    ],
+)
+def test_a_gpu_is_identified_however_it_is_named(monkeypatch, visible, uuids, identities):
+    fake_torch(monkeypatch, len(uuids) or 2, uuids=uuids)
+    monkeypatch.setenv(device.VISIBLE, visible)
+    assert device.identify_gpus(len(identities)) == identities
 
 
 def test_memory_of_a_gpu_is_limited(monkeypatch):

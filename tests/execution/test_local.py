@@ -29,6 +29,7 @@ from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.storage.datacache import DataCache
 from kbench.storage.journal import Journal
+from tests.support.made_torch import fake_torch
 from tests.support.planted import plant
 from tests.support.processes_here import gone, linux, wait_until
 
@@ -364,6 +365,7 @@ def test_the_machine_is_held_from_before_the_first_task_until_it_is_released(tmp
 
 
 def test_two_runs_never_share_a_gpu(monkeypatch):
+    fake_torch(monkeypatch, 2)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     told, done = [], threading.Event()
     first, second = (ThisMachine(False, told.append) for _ in range(2))
@@ -390,6 +392,7 @@ def test_two_runs_never_share_a_gpu(monkeypatch):
 
 
 def test_a_run_holds_its_gpus_until_the_machine_is_released(engine_of, monkeypatch):
+    fake_torch(monkeypatch, 2)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "9")
     engine, _ = engine_of({})
     on_gpu = [
@@ -411,6 +414,7 @@ def test_a_run_holds_its_gpus_until_the_machine_is_released(engine_of, monkeypat
 
 
 def test_an_interrupted_wait_for_a_gpu_takes_none(monkeypatch):
+    fake_torch(monkeypatch, 2)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "9")
 
     def interrupt(text):

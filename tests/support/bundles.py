@@ -100,9 +100,9 @@ def made_up(key: str, dataset: str, split: int, number: int, draw: random.Random
     )
 
 
-def files(**options) -> dict[str, bytes]:
+def files(text: str = SUITE, **options) -> dict[str, bytes]:
     """Return the files of a bundle."""
-    return dict(build_files(known(), SUITE, load_registry(), **options))
+    return dict(build_files(known(text=text), text, load_registry(), **options))
 
 
 def suite_text(name: str) -> str:

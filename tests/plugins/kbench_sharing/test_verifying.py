@@ -1,10 +1,17 @@
 """A forgery in an honest form is found by recomputing results, at the stated rate."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from kbench import KbenchError, features
+from kbench.execution.plugins import load_registry
+from kbench.execution.warm_parents import WarmParents
+from kbench.records import Limits
 from kbench_sharing.reading import parse_bundle
-from kbench_sharing.verifying import agreement, draw_sample, p_detect
-from tests.support.bundles import files, results_of, signed, with_results
+from kbench_sharing.verifying import Verifying, agreement, draw_sample, p_detect
+from tests.support.bundles import SUITE, files, results_of, signed, with_results
+from tests.support.made_torch import fake_torch
 
 HONEST = [(f"cell {number}", split) for number in range(40) for split in range(5)]
 
@@ -92,3 +99,48 @@ def test_other_rows_or_another_choice_of_the_search_differ(theirs):
     search = [{**details["search"][0], "values": [0.9, 0.1]}]
     inner = agreement(theirs, theirs.metrics, {**details, "search": search}, False)
     assert inner.detail == "a validation score 0.9500, here 0.1000"
+
+
+ON_GPU = f"{SUITE}[protocol]\ndevice = 'cuda'\n"
+
+
+def test_a_device_that_is_not_here_is_no_difference(monkeypatch):
+    fake_torch(monkeypatch, 0)
+    units, reasons = Verifying(parse_bundle(files(text=ON_GPU)), load_registry(), Limits()).units()
+    assert units == []
+    (reason,) = reasons
+    assert reason.startswith('device = "cuda" needs a GPU, and torch finds none')
+
+
+def test_each_gpu_recomputes_one_result_at_a_time(monkeypatch):
+    fake_torch(monkeypatch, 2)
+    bundle, jobs = parse_bundle(files(text=ON_GPU)), []
+
+    def engine(parents, cache, n_jobs, machine, started):
+        jobs.append(n_jobs)
+        raise KbenchError("enough")
+
+    monkeypatch.setattr(features, "LocalEngine", engine)
+    for asked in (1, 5):
+        verifying = Verifying(bundle, load_registry(), Limits(), asked)
+        with pytest.raises(KbenchError, match="enough"):
+            list(verifying._compute(WarmParents(), verifying._suite(bundle.results), []))
+    assert jobs == [1, 2]
+
+
+def test_the_label_of_one_row_is_noise_on_another_device(monkeypatch):
+    bundle = parse_bundle(files())
+    theirs = next(iter(bundle.results.values()))[0]
+    cpu = bundle.manifest.machines[theirs.machine].cpu
+    monkeypatch.setattr(features.machine, "cpu_model", lambda: cpu)
+    monkeypatch.setattr(features.machine, "versions", lambda: bundle.manifest.versions)
+    metrics = {**theirs.metrics, "accuracy": theirs.metrics["accuracy"] - 1 / 30}
+    found = {}
+    for device in ("", "NVIDIA H100 (80 GiB)"):
+        details = {**theirs.details.model_dump(), "device": device}
+        answer = SimpleNamespace(
+            outcome=SimpleNamespace(status="ok", value={"metrics": metrics, "details": details})
+        )
+        unit = next(iter(bundle.results)), 0
+        found[device] = Verifying(bundle, load_registry(), Limits())._compare(unit, answer).verdict
+    assert list(found.values()) == ["different", "noise"]
