@@ -150,36 +150,36 @@ def check_array_api(subject: Subject) -> None:
     X, fitted, Z = _apply_map(subject)
     if not _subject.read_tags(fitted).array_api_support:
         return
-    moved, y = _to_another_library(subject, X), _subject.targets(dense(X), subject.task)
-    # estimators of scikit-learn compute there only if scipy was imported with it
-    dispatches = bool(os.environ.get("SCIPY_ARRAY_API"))
-    advice = "fails on arrays of other libraries: {error}; compute with kbench.arrays.namespace(X)"
-    with (
-        subject.failing(advice),
-        quiet(_subject.SEED),
-        config_context(array_api_dispatch=dispatches),
-    ):
-        refitted = subject.fit(subject.build(), moved, y)
-        outputs = [each.transform(moved) for each in (fitted, refitted)]
-    for output in outputs:
-        subject.skip_if(
-            namespace(output) is np and type(fitted).transform.__module__.startswith("sklearn."),
-            "scikit-learn computes there with SCIPY_ARRAY_API=1 in the environment",
-        )
-        subject.fail_if(namespace(output) is np, "returns an array of numpy; compute where X is")
-        if not same(Z, to_numpy(output), rtol=1e-6):
-            raise subject.fail(
-                "features of arrays of another library differ; draw random numbers with numpy, "
-                "and move them with kbench.arrays.like(draws, X)"
-            )
-
-
-def _to_another_library(subject: Subject, X: np.ndarray) -> Any:
-    """Return an array of the strictest library that is installed, or skip the check."""
+    libraries = []
+    # the standard's library refuses what others do not; torch lacks methods that it has
     for package in ("array_api_strict", "array_api_compat.torch"):
         with contextlib.suppress(ImportError):
-            return import_module(package).asarray(dense(X))
-    raise subject.skip("neither array-api-strict nor torch is installed")
+            libraries.append(import_module(package))
+    subject.skip_if(not libraries, "neither array-api-strict nor torch is installed")
+    # estimators of scikit-learn compute there only if scipy was imported with it
+    dispatches = bool(os.environ.get("SCIPY_ARRAY_API"))
+    for library in libraries:
+        moved, name = library.asarray(dense(X)), library.__name__.rpartition(".")[2]
+        advice = f"fails on arrays of {name}: {{error}}; compute with kbench.arrays.namespace(X)"
+        with (
+            subject.failing(advice),
+            quiet(_subject.SEED),
+            config_context(array_api_dispatch=dispatches),
+        ):
+            refitted = subject.fit(subject.build(), moved, _subject.targets(dense(X), subject.task))
+            outputs = [each.transform(moved) for each in (fitted, refitted)]
+        for output in outputs:
+            is_host = namespace(output) is np
+            subject.skip_if(
+                is_host and type(fitted).transform.__module__.startswith("sklearn."),
+                "scikit-learn computes there with SCIPY_ARRAY_API=1 in the environment",
+            )
+            subject.fail_if(is_host, f"returns numpy for arrays of {name}; compute where X is")
+            subject.fail_if(
+                not same(Z, to_numpy(output), rtol=1e-6),
+                f"features of arrays of {name} differ; draw random numbers with numpy, and move "
+                "them with kbench.arrays.like(draws, X)",
+            )
 
 
 def check_set_output(subject: Subject) -> None:

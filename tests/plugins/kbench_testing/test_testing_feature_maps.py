@@ -1,5 +1,7 @@
 """A planted defect of a map is caught by the check that names it, and by no other."""
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
@@ -12,9 +14,11 @@ from tests.support.defective_maps import (
     MAP_DEFECTS,
     MAP_DEFECTS_OF_SKLEARN,
     Demanding,
+    Elsewhere,
     Fourier,
     Meddling,
     Nosy,
+    OfTheStandard,
     Portable,
     Shrunken,
     Sloped,
@@ -37,6 +41,21 @@ def test_a_map_with_gradients_passes_everything(plugin_of):
 
 def test_a_map_for_any_library_of_arrays_passes_everything(plugin_of):
     assert not failures(map_plugin(plugin_of, Portable))
+
+
+def test_a_map_that_computes_in_one_library_only_is_caught(plugin_of):
+    pytest.importorskip("torch", reason="the extra gpu is not installed")
+    (found,) = failures(map_plugin(plugin_of, OfTheStandard)).items()
+    assert found[0] == "check_array_api"
+    assert "fails on arrays of torch: AttributeError" in found[1]
+
+
+@pytest.mark.parametrize("missing", ["array_api_strict", "array_api_compat.torch"])
+def test_one_library_of_arrays_is_enough(plugin_of, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    if missing == "array_api_strict":
+        pytest.importorskip("torch", reason="the extra gpu is not installed")
+    assert list(failures(map_plugin(plugin_of, Elsewhere))) == ["check_array_api"]
 
 
 @pytest.mark.parametrize("make", MAP_DEFECTS, ids=lambda make: make.__name__)
