@@ -6,12 +6,13 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import gammaln
+from sklearn import get_config
 from sklearn.kernel_approximation import PolynomialCountSketch
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from kbench.arrays import full, host_type, namespace, take, to_numpy
+from kbench.arrays import full, host_type, like, namespace, take, to_numpy
 from kbench.estimators import ExplicitMap, column_ends, row_blocks, validated
 from kbench.parameters import choice, integer, number
 from kbench_baselines._base import FitsOnBlocks
@@ -110,6 +111,7 @@ class PolynomialMap(_NamedMap):
     """
 
     _named = "monomials_"
+    takes_any_namespace = True
 
     degree: int = integer(2, least=1)
     _: KW_ONLY
@@ -118,20 +120,27 @@ class PolynomialMap(_NamedMap):
 
     def _fit(self, X):
         degrees = (0 if self.coef0 > 0 else self.degree, self.degree)
-        self.monomials_ = PolynomialFeatures(degrees, include_bias=self.coef0 > 0).fit(X[:1])
+        self.monomials_ = PolynomialFeatures(degrees, include_bias=self.coef0 > 0)
+        self.monomials_.fit(_for_scikit_learn(take(X, slice(1))))
         powers = self.monomials_.powers_
         self.weights_ = monomial_weights(powers, self.degree, float(self.gamma), float(self.coef0))
         return len(powers)
 
     def _transform(self, X):
-        features = self.monomials_.transform(X)
-        weights = self.weights_.astype(X.dtype)
+        features = like(self.monomials_.transform(_for_scikit_learn(X)), X)
+        weights = like(self.weights_, X)
         if sp.issparse(features):
             features = features.tocsr()
             features.data *= weights[features.indices]
         else:
             features *= weights
         return features
+
+
+def _for_scikit_learn(X):
+    """Return rows as estimators of scikit-learn take them: of numpy, unless it dispatches."""
+    is_kept = namespace(X) is np or get_config()["array_api_dispatch"]
+    return X if is_kept else to_numpy(X)
 
 
 class PolynomialSketch(FitsOnBlocks, PolynomialCountSketch):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
+from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils import get_tags
 
 from kbench import kernels
@@ -24,6 +26,7 @@ from kbench_baselines import (
     QMCFourierFeatures,
     RandomFourierFeatures,
     RandomMaclaurinFeatures,
+    SplineFeatures,
     StructuredOrthogonalFeatures,
 )
 from tests.support.array_libraries import LIBRARIES, library
@@ -49,6 +52,8 @@ MAPS = {
     "sorf": StructuredOrthogonalFeatures(20),
     "arc-cosine": ArcCosineFeatures(20),
     "arc-cosine steps": ArcCosineFeatures(20, order=0, standardize=False),
+    "polynomial": PolynomialMap(),
+    "polynomial homogeneous": PolynomialMap(3, gamma=0.5, coef0=0),
     "tensor-sketch": PolynomialSketch(20, gamma=0.5),
     "tensor-sketch homogeneous": PolynomialSketch(20, degree=3, coef0=0),
     "maclaurin": RandomMaclaurinFeatures(20),
@@ -188,11 +193,26 @@ def test_map_without_support_computes_on_the_host(xp):
     def own(A, B):
         return np.asarray(A @ B.T)
 
-    for made in (PolynomialMap(), NystroemMap(10, kernel=own, random_state=0)):
+    for made in (SplineFeatures(), NystroemMap(10, kernel=own, random_state=0)):
         assert not get_tags(made).array_api_support
         features = made.fit(xp.asarray(X)).transform(xp.asarray(T))
         assert type(features) is np.ndarray
         np.testing.assert_array_equal(features, clone(made).fit(X).transform(T))
+
+
+def test_scikit_learn_computes_monomials_where_the_rows_are(xp, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    made, rows, asked = PolynomialMap().fit(X), xp.asarray(T), []
+    transform = PolynomialFeatures.transform
+    monkeypatch.setattr(
+        PolynomialFeatures, "transform", lambda self, X: (asked.append(X), transform(self, X))[1]
+    )
+    with config_context(array_api_dispatch=True):
+        features = made.transform(rows)
+        again = PolynomialMap().fit(rows).transform(rows)
+    assert {namespace(each) for each in asked} == {namespace(rows)}
+    for found in (features, again):
+        assert_equal(found, made.transform(T), np.float64)
 
 
 def test_kernels_without_support_come_back(xp):
