@@ -94,12 +94,12 @@ class BlockFits(Passes):
         present = np.flatnonzero(counts)
         assert labels.classes is not None  # learners of labels only are fitted so
         table = np.cumsum(counts > 0) - 1
+        Z = self.shared.embed_timed(data.X, rows[:1], self.transform)
         with self.transform:
-            Z = self.shared.embed(data.X[rows[:1]])
             row_bytes = 12 * Z.nnz if is_sparse(Z) else 8 * Z.shape[1]
             n = getattr(estimator, "sample_rows", max(1, SAMPLE_BYTES // max(1, row_bytes)))
             drawn = _draw(rows, labels, n, derive_seed(fitting.seed, "sample"))
-            Z = as_type(self.shared.embed(data.X[drawn], drawn), np.float64)
+        Z = as_type(self.shared.embed_timed(data.X, drawn, self.transform, True), np.float64)
         self.n_embedded += len(drawn)
         codes = table[labels.codes[drawn]]
         sample = Sample(Z, codes, labels.classes[present], counts[present])

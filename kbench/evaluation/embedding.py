@@ -294,15 +294,21 @@ class Embedding:
         `is_training` is true if `X` are the training rows.
         """
         for part in iterate_row_numbers(rows):
-            with clock:
-                block = self.steps.transform(X[part], part if is_training else None)
-            begun = time.perf_counter()
-            block = self.device.wait(self.device.put(block, self.dtype))
-            clock.apart += time.perf_counter() - begun
-            with clock:
-                Z = as_type(self.apply(block), self.dtype)
+            Z = self.embed_timed(X, part, clock, is_training)
             check_embedding(Z, len(part), self.label)
             yield part, Z
+
+    def embed_timed(
+        self, X: Matrix | Rows, part: np.ndarray, clock: Stopwatch, is_training: bool = False
+    ) -> Matrix:
+        """Embed some rows in `dtype`; their transfer to the device is timed apart."""
+        with clock:
+            block = self.steps.transform(X[part], part if is_training else None)
+        begun = time.perf_counter()
+        block = self.device.wait(self.device.put(block, self.dtype))
+        clock.apart += time.perf_counter() - begun
+        with clock:
+            return as_type(self.apply(block), self.dtype)
 
     def allows_blocks(self, X: Matrix | Rows) -> bool:
         """Return whether a block is embedded as its rows are one by one."""

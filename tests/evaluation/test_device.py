@@ -1,6 +1,7 @@
 """Splits that are computed on a device: by array-api-strict, and by torch where it is installed."""
 
 import os
+import time
 import weakref
 from dataclasses import replace
 
@@ -386,6 +387,28 @@ def test_clocks_wait_for_the_device(name):
         pytest.skip("torch on the CPU waits always")
     evaluate_split(make_dataset(2), 0, Method(WAVES, LEARNERS["ridge"]), Protocol(device=name))
     assert made.n_waits > 2 * made.n_rows / lazy_rows.BLOCK_ROWS
+
+
+@pytest.mark.parametrize("learner", ["ridge", "ovo", "logistic"])
+def test_transfers_are_in_no_other_time(monkeypatch, learner):
+    now = [0.0]
+
+    class Slow(Strict):
+        def put(self, X, dtype):
+            now[0] += 1.0
+            return super().put(X, dtype)
+
+    made, of = Slow(), Device.of
+    monkeypatch.setattr(
+        device.Device, "of", staticmethod(lambda name: of(name) if name == "cpu" else made)
+    )
+    for clock in ("perf_counter", "process_time"):
+        monkeypatch.setattr(time, clock, lambda: now[0])
+    method = Method(WAVES, LEARNERS[learner])
+    metrics = evaluate_split(make_dataset(3), 0, method, Protocol(device="torch-cpu")).metrics
+    assert metrics["transfer_time_s"] >= 3.0  # rows of the map, of training and of the test
+    steps = ("map_fit", "map_transform", "learner_fit", "fit", "predict")
+    assert {metrics[f"{step}_time_s"] for step in steps} == {0.0}
 
 
 @pytest.mark.slow

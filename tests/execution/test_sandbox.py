@@ -38,6 +38,7 @@ UNCOUNTED_MIB = 2 * 2 * 32 * 4096 / MIB
         ("reserve", 1e14, {}, "out_of_memory", "Unable to allocate"),
         ("no_threads_left", None, {}, "out_of_memory", "can't start new thread"),
         ("no_device_memory", "CUDA out of memory. Tried 2 GiB", {}, "out_of_memory", "2 GiB"),
+        ("no_device_memory", "cuFFT error: CUFFT_ALLOC_FAILED", {}, "out_of_memory", "cuFFT"),
         ("no_device_memory", "can't allocate memory: 9 bytes", {}, "out_of_memory", "9 bytes"),
         ("fail", "message", {}, "error", "ValueError: message"),
         ("fail", "no text", {}, "error", "ValueError: \\udcff is no text"),

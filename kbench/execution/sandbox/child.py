@@ -27,7 +27,7 @@ _TRUSTED = {"kbench", "numpy", "scipy", "sklearn"} | sys.stdlib_module_names
 _LARGEST = 2**62  # a larger limit cannot be passed to the system
 _NO_MEMORY = (
     *("can't start new thread", "bad_alloc", "Cannot allocate memory"),
-    *("out of memory", "can't allocate memory", "STATUS_ALLOC_FAILED"),  # of torch
+    *("out of memory", "can't allocate memory", "ALLOC_FAILED"),  # of torch
 )
 
 
