@@ -90,8 +90,7 @@ def empty(shape: tuple[int, ...], X: Array) -> Array:
 
 def full(shape: tuple[int, ...], value: float, X: Array) -> Array:
     """Return an array of equal values, of the type and in the namespace and place of `X`."""
-    device = getattr(X, "device", None)
-    return namespace(X).full(shape, float(value), dtype=X.dtype, device=device)
+    return namespace(X).full(shape, float(value), dtype=X.dtype, device=getattr(X, "device", None))
 
 
 def take(X: Array, rows: Array) -> Array:

@@ -41,9 +41,7 @@ def number(value: float) -> str:
     if not math.isfinite(rounded) or not rounded:
         return f"{rounded:g}"
     exponent = math.floor(math.log10(abs(rounded)))
-    if not -4 <= exponent < 9:
-        return f"{rounded:.4g}"
-    return f"{rounded:,.{max(0, 3 - exponent)}f}"
+    return f"{rounded:,.{max(0, 3 - exponent)}f}" if -4 <= exponent < 9 else f"{rounded:.4g}"
 
 
 def explain_shared_targets(feature_map: str) -> str:

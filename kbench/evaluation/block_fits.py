@@ -101,8 +101,7 @@ class BlockFits(Passes):
             drawn = _draw(rows, labels, n, derive_seed(fitting.seed, "sample"))
         Z = as_type(self.shared.embed_timed(data.X, drawn, self.transform, True), np.float64)
         self.n_embedded += len(drawn)
-        codes = table[labels.codes[drawn]]
-        sample = Sample(Z, codes, labels.classes[present], counts[present])
+        sample = Sample(Z, table[labels.codes[drawn]], labels.classes[present], counts[present])
         with self.solving:
             inner = estimator.begin_fit(sample, values)
         return _BlockFit(inner, table, frozenset(numbers), np.sort(rows))

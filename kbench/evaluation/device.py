@@ -123,8 +123,7 @@ class TorchDevice(Device):
 
     def put(self, X: Array, dtype: np.dtype) -> Array:
         """Return preprocessed rows on the device in a type."""
-        rows = np.require(X, dtype, ["C", "W"])
-        return self._torch.from_numpy(rows).to(self._device)
+        return self._torch.from_numpy(np.require(X, dtype, ["C", "W"])).to(self._device)
 
     def synchronise(self) -> None:
         """Wait until everything is computed."""
@@ -158,10 +157,10 @@ def gpu_of(slot: int) -> str:
 
 def identify_gpus(n_slots: int) -> dict[str, str]:
     """Return the names of the GPUs of some slots, by what identifies each for all processes."""
-    torch, names = _load("cuda", "torch"), {}
-    for name, slot in ((gpu_of(slot), slot) for slot in range(n_slots)):
-        gpu = torch.cuda.get_device_properties(slot % torch.cuda.device_count())
-        # parts of one GPU have its UUID, and one of their own
+    cuda, names = _load("cuda", "torch").cuda, {}
+    for slot, name in enumerate(map(gpu_of, range(n_slots))):
+        gpu = cuda.get_device_properties(slot % cuda.device_count())
+        # parts of one GPU share its UUID
         names[name if name.startswith("MIG-") else str(getattr(gpu, "uuid", name))] = name
     return names
 

@@ -227,8 +227,7 @@ class Embedding:
             rows = parts[0 if supervised else -1]
             map_ = fitting.build_map(candidate)
             lazy = LazyRows(steps, rows, rows is parts[0], map_)
-            is_lazy = getattr(map_, "takes_lazy_rows", False) and not supervised
-            inputs = lazy if is_lazy else lazy[:]
+            inputs = lazy if getattr(map_, "takes_lazy_rows", False) and not supervised else lazy[:]
         clock = Stopwatch(device.synchronise)
         if not isinstance(inputs, LazyRows):
             with clock:
@@ -332,8 +331,7 @@ def _sample(X: Rows, seed: int) -> Rows:
     n_fitted = int(FIT_BYTES / max(1.0, X.row_bytes()))
     if n <= n_fitted:
         return X
-    drawn = np.random.default_rng(seed).choice(n, n_fitted, replace=False)
-    return take(X, np.sort(drawn))
+    return take(X, np.sort(np.random.default_rng(seed).choice(n, n_fitted, replace=False)))
 
 
 def preprocess(

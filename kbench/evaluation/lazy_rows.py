@@ -106,8 +106,7 @@ def _add_sparse(hashes: np.ndarray, X: "csr_matrix", salts: np.ndarray) -> None:
     """Add the hashes of the stored values that are not 0."""
     n = len(hashes)
     # rows by about as many values as are hashed together
-    n_values = int(X.indptr[-1] - X.indptr[0])
-    step = max(1, VALUES * n // max(n_values, 1))
+    step = max(1, VALUES * n // max(int(X.indptr[-1] - X.indptr[0]), 1))
     for start in range(0, n, step):
         ends = X.indptr[start : start + step + 1]
         values = np.asarray(X.data[ends[0] : ends[-1]])

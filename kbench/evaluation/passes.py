@@ -133,8 +133,7 @@ def fit_map(
         row_bytes = 12 * (some.nnz if is_sparse(some) else some.size) / len(rows)
         del some  # a map may be fitted below, which needs the memory
     most = WHOLE_BYTES / 2 if from_sums and Z.shape[1] <= FEW_COLUMNS else WHOLE_BYTES
-    is_large = Z.shape[1] <= MAX_COLUMNS and n * row_bytes > most
-    if is_large and shared.allows_blocks(data.X):
+    if Z.shape[1] <= MAX_COLUMNS and n * row_bytes > most and shared.allows_blocks(data.X):
         return shared, None, True
     if dtype != "float64":
         shared, X = Embedding.fit_rows(fitting, candidates[0], run)
@@ -194,8 +193,7 @@ class LinearModels:
 
     def values(self, Z: np.ndarray) -> list[np.ndarray]:
         """Return the scores of each estimator, shape (n, n_targets)."""
-        together = to_numpy(Z @ like(self._W, Z)) + self._b
-        parts = np.split(together, self._ends, axis=1)
+        parts = np.split(to_numpy(Z @ like(self._W, Z)) + self._b, self._ends, axis=1)
         outputs = [scores(values) for scores, values in zip(self._scores, parts, strict=True)]
         return [values[:, None] if values.ndim == 1 else values for values in outputs]
 

@@ -38,8 +38,7 @@ class UnitBall:
 
     def transform(self, X: Matrix) -> Matrix:
         """Scale rows; none is longer than 1 then."""
-        norms = _row_norms(X) / self.scale_
-        factors = 1.0 / (self.scale_ * np.maximum(norms, 1.0))
+        factors = 1.0 / (self.scale_ * np.maximum(_row_norms(X) / self.scale_, 1.0))
         if is_sparse(X):
             scaled = X.copy()
             scaled.data = scaled.data * np.repeat(factors, np.diff(X.indptr))

@@ -110,9 +110,7 @@ class Nested:
 def _make(value: object) -> object:
     if isinstance(value, Nested):
         return value.make(**{name: _make(param) for name, param in value.params.items()})
-    if isinstance(value, tuple):
-        return [_make(item) for item in value]
-    return value
+    return [_make(item) for item in value] if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True)

@@ -199,8 +199,7 @@ def sample(rows: np.ndarray, y: np.ndarray, n: int, seed: int) -> np.ndarray:
         return rows
     order = shuffle_stratified(y[rows], np.random.default_rng(seed))
     first = np.unique(y[rows][order], return_index=True)[1]
-    rest = np.delete(order, first)
-    return np.sort(rows[np.concatenate([order[first], rest])[:n]])
+    return np.sort(rows[np.concatenate([order[first], np.delete(order, first)])[:n]])
 
 
 def rare_classes(y: np.ndarray, n_folds: int) -> list[int]:

@@ -311,11 +311,10 @@ def _refusal(
         message = " ".join(str(error).split())
         if _names(message, name, value):
             return message
-        if isinstance(value, Ref | tuple):
-            says = rf"(\b{name}|'{name}' parameter of \w+) must be "
-            if re.search(says, message):
-                hint = "; values to search over are { tune = [...] }"
-                return message + (hint if isinstance(value, tuple) else "")
+        says = rf"(\b{name}|'{name}' parameter of \w+) must be "
+        if isinstance(value, Ref | tuple) and re.search(says, message):
+            hint = "; values to search over are { tune = [...] }"
+            return message + (hint if isinstance(value, tuple) else "")
     except Exception:
         return ""
     return ""

@@ -205,16 +205,12 @@ class Kernel:
         return self
 
     def __add__(self, other: object) -> Sum:
-        if not callable(other):
-            return NotImplemented
-        return Sum(self, resolve_kernel(other))
+        return Sum(self, resolve_kernel(other)) if callable(other) else NotImplemented
 
     def __mul__(self, other: object) -> Scaled | Product:
         if isinstance(other, int | float | np.number):
             return Scaled(self, float(other))
-        if not callable(other):
-            return NotImplemented
-        return Product(self, resolve_kernel(other))
+        return Product(self, resolve_kernel(other)) if callable(other) else NotImplemented
 
     def __rmul__(self, other: object) -> Scaled | Product:
         return self.__mul__(other)

@@ -57,8 +57,7 @@ def median_distance(X: MatrixLike, *, metric: Metric = "l2", n_rows: int = 500) 
     """
     X = check_rows(X, "X")
     n = X.shape[0]
-    rows = np.random.default_rng(0).choice(n, min(n, n_rows), replace=False)
-    X = on_host(take(X, np.sort(rows)))
+    X = on_host(take(X, np.sort(np.random.default_rng(0).choice(n, min(n, n_rows), replace=False))))
     values = X.data if hasattr(X, "tocsr") else X
     if not np.isfinite(np.sum(values)):
         raise ValueError("X must be finite, got NaN, infinite or too large values")

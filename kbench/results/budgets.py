@@ -177,8 +177,7 @@ def budget_curve(
 
 def _mean_best(gains: Array, seconds: Array, times: Array) -> Array:
     """Return the best gain of the candidates that are finished by each time, over orders."""
-    rng = np.random.default_rng(0)
-    order = rng.permuted(np.tile(np.arange(len(gains)), (N_ORDERS, 1)), axis=1)
+    order = np.random.default_rng(0).permuted(np.tile(np.arange(len(gains)), (N_ORDERS, 1)), axis=1)
     best = np.maximum.accumulate(gains[order], axis=1)
     ends = np.cumsum(seconds[order], axis=1)
     # rounding of sums must not leave the last candidate out

@@ -32,8 +32,7 @@ def means(results: Sequence[Result], metric: Metric = ACCURACY) -> dict[str, flo
     )
     every: dict[str, float] = {}
     for names in group_values((len(each), name) for name, each in values.items()).values():
-        found = np.mean([values[name] for name in names], axis=1)
-        every |= zip(names, found.tolist(), strict=True)
+        every |= zip(names, np.mean([values[name] for name in names], axis=1).tolist(), strict=True)
     # the mean of the other splits would favour a method that fails on one
     averages = {name: every[name] for name in values if math.isfinite(every[name])}
     for name in (*_SPREADS, metric.name):

@@ -135,8 +135,7 @@ def _narrow(name: str, array: np.ndarray) -> np.ndarray:
     if name in _PROBABILITIES:
         return array.astype("<f4" if array.dtype.itemsize <= 4 else "<f8", copy=False)
     wide = np.asarray(array, dtype=np.float64 if array.dtype.kind == "f" else "<i8")
-    types = ("<f4",) if wide.dtype.kind == "f" else ("|i1", "<i2", "<i4")
-    for type_ in types:
+    for type_ in ("<f4",) if wide.dtype.kind == "f" else ("|i1", "<i2", "<i4"):
         with np.errstate(over="ignore"):
             narrow = wide.astype(type_)
         if np.array_equal(narrow, wide):

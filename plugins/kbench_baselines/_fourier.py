@@ -313,8 +313,7 @@ class QMCFourierFeatures(_FourierMap):
                 f"sequence='sobol' takes at most 21201 input features, got {n_features}; "
                 "use 'halton'"
             )
-        normal = gaussian_qmc(n_features, n_frequencies, rng, self.sequence)
-        return normal / self.bandwidth_
+        return gaussian_qmc(n_features, n_frequencies, rng, self.sequence) / self.bandwidth_
 
 
 @dataclass(eq=False, repr=False)

@@ -139,8 +139,7 @@ class PolynomialMap(_NamedMap):
 
 def _for_scikit_learn(X):
     """Return rows as estimators of scikit-learn take them: of numpy, unless it dispatches."""
-    is_kept = namespace(X) is np or get_config()["array_api_dispatch"]
-    return X if is_kept else to_numpy(X)
+    return X if namespace(X) is np or get_config()["array_api_dispatch"] else to_numpy(X)
 
 
 class PolynomialSketch(FitsOnBlocks, PolynomialCountSketch):
@@ -200,8 +199,7 @@ class PolynomialSketch(FitsOnBlocks, PolynomialCountSketch):
         X = validated(self, X, self._dtypes, reset=False)
         inputs = X * float(np.sqrt(self.gamma))
         if self.coef0:
-            constant = full((X.shape[0], 1), np.sqrt(self.coef0), X)
-            inputs = xp.concat([inputs, constant], axis=1)
+            inputs = xp.concat([inputs, full((X.shape[0], 1), np.sqrt(self.coef0), X)], axis=1)
         signs = to_numpy(self.bitHash_).astype(host_type(X))
         return CountSketch(self.indexHash_, signs, self.n_components)(inputs)
 

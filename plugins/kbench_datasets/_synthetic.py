@@ -211,8 +211,7 @@ def polytope(
         X = _in_ball(n_samples, n_features, rng)
         kept.append(X[np.abs(_depth(X, W, b)) >= margin])
     X = np.concatenate(kept)[:n_samples]
-    y = (_depth(X, W, b) > 0).astype(np.int64)
-    return _dataset("polytope", X, _flip(y, noise, rng), rng)
+    return _dataset("polytope", X, _flip((_depth(X, W, b) > 0).astype(np.int64), noise, rng), rng)
 
 
 def _depth(X: np.ndarray, W: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -262,8 +262,7 @@ def _by_rows(X, y, mean, weight, count) -> _Spectrum:
     """Decompose the Gram matrix of the rows."""
     root = None if weight is None else np.sqrt(weight)
     values, U = _eigen(row_gram(X, mean, root))
-    components = U.T @ (y if root is None else root * y)
-    return _Spectrum(values, U, components, None, 0.0, count)
+    return _Spectrum(values, U, U.T @ (y if root is None else root * y), None, 0.0, count)
 
 
 def _eigen(G):

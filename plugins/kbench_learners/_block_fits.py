@@ -52,8 +52,7 @@ def _begin(
     check_classes(estimator, sample.classes)
     classes, n_features = sample.classes, sample.Z.shape[1]
     # logistic regression does not scale its intercept
-    scaling = getattr(estimator, "intercept_scaling", 1.0)
-    bias = float(scaling) if estimator.fit_intercept else 0.0
+    bias = float(getattr(estimator, "intercept_scaling", 1.0)) if estimator.fit_intercept else 0.0
     rising = sorted(set(values))
     is_local = isinstance(sample.Z, np.ndarray) or hasattr(sample.Z, "indptr")
     # fits of the sample, which are starts only, are on the host
@@ -114,8 +113,7 @@ def _hinge_path(
     residual = partial(relative_gap, estimator.tol)
     for C, solution in zip(values, solutions, strict=True):
         w = solution.w if bias else np.append(solution.w, 0.0)
-        loss = SquaredHinge(C, signs)
-        yield Problem(w[:, None], penalty, loss, scale, residual, max_iter)
+        yield Problem(w[:, None], penalty, SquaredHinge(C, signs), scale, residual, max_iter)
 
 
 def _set_hinge_solution(each: LinearClassifier, problems: list[Problem], bias: float) -> None:

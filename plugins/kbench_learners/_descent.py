@@ -491,8 +491,7 @@ def make_solver(hessians: Iterable[np.ndarray], penalty: np.ndarray) -> Solve:
     solvers = [_solver(H, penalty.ravel()) for H in hessians]
 
     def solve(gradient: np.ndarray) -> np.ndarray:
-        columns = [solver(g) for solver, g in zip(solvers, gradient.T, strict=True)]
-        found = np.column_stack(columns)
+        found = np.column_stack([solver(g) for solver, g in zip(solvers, gradient.T, strict=True)])
         return found - found.mean(axis=1, keepdims=True) if len(solvers) > 1 else found
 
     return solve

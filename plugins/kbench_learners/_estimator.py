@@ -205,8 +205,7 @@ class ProbabilityClassifier(ClassifierMixin, Estimator):
         ndarray, shape (n_samples,)
             Labels.
         """
-        codes = (self.predict_proba(X) / self._costs).argmax(axis=1)
-        return self.classes_[codes]
+        return self.classes_[(self.predict_proba(X) / self._costs).argmax(axis=1)]
 
 
 def row_weights(sample_weight, n_samples: int) -> np.ndarray | None:

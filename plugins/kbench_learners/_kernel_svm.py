@@ -55,8 +55,7 @@ def own_kernel(kernel) -> dict | None:
     if type(kernel) is Linear:
         return {"kernel": "linear"}
     if type(kernel) is Polynomial:
-        parameters = {"gamma": 1.0, "coef0": kernel.offset, "degree": kernel.degree}
-        return {"kernel": "poly", **parameters}
+        return {"kernel": "poly", "gamma": 1.0, "coef0": kernel.offset, "degree": kernel.degree}
     return None
 
 

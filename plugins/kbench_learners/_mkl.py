@@ -216,8 +216,7 @@ class MultipleKernelSVM(PathClassifier):
             for estimator in estimators:
                 estimator._weigh_by_margin(grams, codes)
         else:
-            targets = (codes[:, None] == codes).astype(float)
-            weights = alignment_weights(grams, targets, self.method)
+            weights = alignment_weights(grams, (codes[:, None] == codes).astype(float), self.method)
             for estimator in estimators:
                 estimator.weights_, estimator.gap_, estimator.n_iter_ = weights, float("nan"), 1
         del grams

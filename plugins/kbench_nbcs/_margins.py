@@ -133,8 +133,7 @@ def margin_metrics(nbcs, learner, X, y, delta=0.05):
             "hinge_loss": float(np.mean(np.maximum(0.0, 1.0 - margins))),
         }
         if scheme == "ovr" and k is not None and k < n:
-            error = float(np.mean(margins <= 0.0))
-            measured["bound_vc"] = vc_bound(error, n, dimension, k, share)
+            measured["bound_vc"] = vc_bound(float(np.mean(margins <= 0.0)), n, dimension, k, share)
             if has_norm_bounds:
                 measured["bound_hinge"] = hinge_bound(measured["hinge_loss"], norm, n, k, share)
                 measured["bound_margin_constant_1"] = margin_error_bound(

@@ -272,8 +272,7 @@ def ordered_budgets(content: ReportData) -> list[Budget]:
 
     They are over the datasets that all methods finished, else over all.
     """
-    datasets = content.scores.datasets or content.datasets
-    budgets = budgets_of(content.rows, datasets, content.metric)
+    budgets = budgets_of(content.rows, content.scores.datasets or content.datasets, content.metric)
     place = {method: i for i, method in enumerate(content.methods)}
     budgets.sort(key=lambda budget: place[budget.method])
     first: dict[str | Method, int] = {}

@@ -153,8 +153,7 @@ def average_precision(truth: Truth, predictions: Predictions) -> float | None:
     """
     values = []
     for right, wrong in _curves(truth, predictions):
-        gains = np.diff(right, prepend=0.0)
-        values.append(float((gains / right[-1]) @ (right / (right + wrong))))
+        values.append(float((np.diff(right, prepend=0.0) / right[-1]) @ (right / (right + wrong))))
     return float(np.mean(values)) if values else None
 
 

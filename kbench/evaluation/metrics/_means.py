@@ -17,9 +17,7 @@ Compute = Callable[[Truth, Predictions], float | None]
 
 def mean(values: np.ndarray, weight: np.ndarray | None) -> float:
     """Return the weighted mean."""
-    if weight is None:
-        return float(values.mean())
-    return float((weight * values).sum() / weight.sum())
+    return float(values.mean() if weight is None else (weight * values).sum() / weight.sum())
 
 
 def take_rows(truth: Truth, predicted: Predictions, rows: np.ndarray) -> tuple[Truth, Predictions]:

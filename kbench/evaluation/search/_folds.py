@@ -164,8 +164,7 @@ class FoldScorer:
         return [groups[i] for i in rng.permutation(len(groups))]
 
     def _is_over(self) -> bool:
-        over = self.deadline is not None and time.monotonic() > self.deadline
-        return over and self._has_choice
+        return self.deadline is not None and time.monotonic() > self.deadline and self._has_choice
 
     def _score_fold(
         self, embedded: "EmbeddedFold | Exception", fold: Fold, unit: list[Score]
@@ -277,8 +276,7 @@ def fit_learners(
             values = [candidate.learner[path] for candidate in candidates]
             params = {k: v for k, v in candidates[0].learner.items() if k != path}
             estimator = learner.build(params, seed)
-            weights = learner.weights(estimator.fit_path, weight)
-            fitted = estimator.fit_path(Z, y, values, **weights)
+            fitted = estimator.fit_path(Z, y, values, **learner.weights(estimator.fit_path, weight))
             if all(hasattr(estimator, "converged_") for estimator in fitted):
                 # a warning does not name its fit of the path; the attribute belongs to one
                 caught = []
@@ -296,8 +294,7 @@ def compute_score(
     `name` returns what cannot be scored, or lacks what the metric needs.
     """
     metric, n = criterion.metric, len(truth.y)
-    is_randomised = hasattr(learner, "label_probabilities")
-    if metric.name in ("accuracy", "expected_error") and is_randomised:
+    if metric.name in ("accuracy", "expected_error") and hasattr(learner, "label_probabilities"):
         predictions = Predictions(learner.predict(Z), None, None, learner.label_probabilities(Z))
         error = COMPUTE["expected_error"](truth, _check(predictions, truth, n, name))
         return 1.0 - error if error is not None and metric.name == "accuracy" else error

@@ -22,6 +22,7 @@ _UNCOUNTED = (
     *("/usr/share/zoneinfo/", "/usr/share/locale/", "/usr/lib/locale/"),
 )
 _BYTECODE = (".pyc", ".nbi", ".nbc")
+_SEARCHING = ("importlib.metadata", "importlib._bootstrap_external")
 
 
 class Recording(Imports):
@@ -194,12 +195,9 @@ def _outside(modules: tuple[str, ...]) -> FrameType:
 
 
 def _is_search() -> bool:
-    """Return whether Python looks through its path: what it finds counts, not the folders.
-
-    The current folder is on the path of a notebook, and each run writes files there.
-    """
-    searching = ("importlib.metadata", "importlib._bootstrap_external")
-    return _outside(HERE).f_globals.get("__name__") in searching
+    """Return whether Python looks through its path: what it finds counts, not the folders."""
+    # the current folder is on the path of a notebook, and each run writes files there
+    return _outside(HERE).f_globals.get("__name__") in _SEARCHING
 
 
 def _instruction() -> tuple[Any, int]:
