@@ -149,8 +149,7 @@ def check_choice(
     """
     allowed = list(choices)
     if not any(_same(value, choice) for choice in allowed):
-        words = "one of " + ", ".join(map(repr, allowed))
-        raise error(_message(name, words, otherwise, value))
+        raise error(_message(name, "one of " + ", ".join(map(repr, allowed)), otherwise, value))
 
 
 def integer(default: T, *, otherwise: tuple[object, ...] = (), **bounds: int) -> T:

@@ -7,6 +7,7 @@ later, and adding a method changes none.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import overload
 
 import numpy as np
@@ -155,14 +156,10 @@ def stratified_folds(
     if n_units < n_folds:
         noun = "rows" if groups is None else "different rows"
         raise DatasetError(f"{n_folds} folds need at least as many {noun}, got {n_units}")
-    fold_of = np.empty(len(y), dtype=np.min_scalar_type(n_folds))
     if groups is not None:
-        from sklearn.model_selection import StratifiedGroupKFold
-
-        splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
-        for fold, (_, test) in enumerate(splitter.split(np.zeros(len(y)), y, groups)):
-            fold_of[test] = fold
-        return Folds(fold_of, n_folds)
+        labels, numbers = (each.astype(np.int64).tobytes() for each in (y, groups))
+        return Folds(_folds_of_groups(labels, numbers, n_folds, seed), n_folds)
+    fold_of = np.empty(len(y), dtype=np.min_scalar_type(n_folds))
     # StratifiedKFold of scikit-learn refuses data whose classes are all smaller than
     # n_folds. Dealing the rows to the folds in turn, class by class, always works, and
     # the sizes of the folds differ by at most one.
@@ -170,6 +167,18 @@ def stratified_folds(
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
     fold_of[by_class] = np.arange(len(y), dtype=np.int64) % n_folds
     return Folds(fold_of, n_folds)
+
+
+@lru_cache(maxsize=4)  # thousands of groups take seconds, and all folds are made at once
+def _folds_of_groups(y: bytes, groups: bytes, n_folds: int, seed: int) -> np.ndarray:
+    from sklearn.model_selection import StratifiedGroupKFold
+
+    labels, numbers = (np.frombuffer(each, dtype=np.int64) for each in (y, groups))
+    fold_of = np.empty(len(labels), dtype=np.min_scalar_type(n_folds))
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    for fold, (_, test) in enumerate(splitter.split(labels, labels, numbers)):
+        fold_of[test] = fold
+    return fold_of
 
 
 def shuffle_stratified(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:

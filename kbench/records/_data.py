@@ -205,7 +205,7 @@ class DatasetFacts(AsJson):
     `n_classes` are those of its canonical form; `class_counts` has the rows of each class.
     `missing` has the missing values by attribute, of those with any: the indicator columns
     ``colour=red`` and ``colour=blue`` are one attribute. `duplicate_fraction` is the share
-    of the rows that equal an earlier row. `n_splits` come with the data, and `n_bytes` is
+    of the rows that equal another row. `n_splits` come with the data, and `n_bytes` is
     the size of the arrays in the data cache. `is_weighted` says whether rows have
     weights; `target_mean` and `target_sd` are those of the targets of a regression task.
     """

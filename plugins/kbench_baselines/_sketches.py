@@ -157,8 +157,7 @@ class CountSketch:
         signs, columns = like(self.signs, X, kind), np.ascontiguousarray(X.T) if xp is np else X.T
         spectrum = 1.0
         for k in range(signs.shape[0]):
-            places = self.places[k, :]
-            projection = segment_sums(columns, places, signs[k, :], self.n_components)
+            projection = segment_sums(columns, self.places[k, :], signs[k, :], self.n_components)
             spectrum = spectrum * forward(projection, axis=0)
         if is_complex:
             return fft.ifft(spectrum, axis=0).T

@@ -220,8 +220,7 @@ def _moment(value: str, side: str) -> int:
             f"{mask(side)!r}: until must be a date or a time, such as {today} or {today}T15:00, "
             f"got {value}"
         ) from error
-    is_date = len(value) == len("2026-01-31")
-    return int((moment + timedelta(days=is_date)).timestamp() * 1000)
+    return int((moment + timedelta(days=(len(value) == len("2026-01-31")))).timestamp() * 1000)
 
 
 def _read_results_file(path: Path) -> StoredResults:

@@ -133,8 +133,7 @@ def score_one(
     right_ = np.minimum(np.searchsorted(values, x_test), len(values) - 1)
     is_known = ~_differ(values[right_], x_test)
     if nominal:
-        overall = sums[-1:] / len(x)
-        return score(np.where(is_known[:, None], means[right_], overall), test, train)
+        return score(np.where(is_known[:, None], means[right_], sums[-1:] / len(x)), test, train)
     part, before, after = _interpolate_between(values, x_test, is_known, right_)
     predicted = [
         (1 - share) * means[before] + share * means[after]

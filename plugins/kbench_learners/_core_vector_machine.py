@@ -126,8 +126,7 @@ def core_set(values: Similarities, y, C, tol, max_core_size, rng) -> CoreSet:
         outside[more] = False
         index = np.concatenate([index, more])
     worst = float(far.max(initial=0.0))
-    gap = _gap(K, y[index], coef, C, margins)
-    return CoreSet(index, coef, worst, gap, n_iter, worst <= tol)
+    return CoreSet(index, coef, worst, _gap(K, y[index], coef, C, margins), n_iter, worst <= tol)
 
 
 def decisions(kernel, X, centres, coef):
@@ -276,8 +275,7 @@ class CoreVectorMachine(KernelMixin, MarginClassifier):
         values = Similarities(self.kernel_, X)
         columns, cores = [], []
         for rows, signs in binary_problems(codes, len(self.classes_), self.multiclass):
-            part = values.part(rows)
-            core = core_set(part, signs, self.C, self.tol, self.max_core_size, rng)
+            core = core_set(values.part(rows), signs, self.C, self.tol, self.max_core_size, rng)
             column = np.zeros(X.shape[0])
             column[rows[core.index]] = core.coef
             columns.append(column)

@@ -45,8 +45,7 @@ def only_columns(X, columns: np.ndarray):
     """Return a CSR matrix with only the given columns: all `used_columns`, in order."""
     place = np.zeros(X.shape[1], dtype=X.indices.dtype)
     place[columns] = np.arange(len(columns))
-    shape = (X.shape[0], len(columns))
-    return sp.csr_array((X.data, place[X.indices], X.indptr), shape=shape)
+    return sp.csr_array((X.data, place[X.indices], X.indptr), shape=(X.shape[0], len(columns)))
 
 
 def inner_products(X) -> np.ndarray:

@@ -141,13 +141,13 @@ class _Boosting(Weighted):
     early_stopping: bool = True
     n_iter_no_change: int = 10
     random_state: int | np.random.RandomState | None = None
+    refit: bool = False
 
     def _options(self, stops: bool) -> dict[str, object]:
         short = self.early_stopping and not stops
         shared = self.get_params(deep=False)
-        shared.pop("balanced", None)
         return {
-            **shared,
+            **{name: value for name, value in shared.items() if name not in ("balanced", "refit")},
             "max_iter": min(ROUNDS, self.max_iter) if short else self.max_iter,
             "early_stopping": stops and self.early_stopping,
             "validation_fraction": SHARE,
@@ -159,6 +159,9 @@ class _Boosting(Weighted):
         if is_classifier(self):
             model.set_params(tol=LEAST_GAIN / (SHARE * len(y)))
         model.fit(X, y, sample_weight=sample_weight)
+        if self.refit and model.do_early_stopping_:
+            model.set_params(max_iter=model.n_iter_, early_stopping=False)
+            model.fit(X, y, sample_weight=sample_weight)
         if getattr(self, "balanced", False):
             shares = class_shares(y, sample_weight)
             self._costs = np.where(shares > 0, shares, np.inf)
@@ -196,6 +199,8 @@ class GradientBoostingClassifier(_Boosting, HeldOutClassifier):
         Rounds without improvement.
     random_state : int, RandomState or None, default None
         Seed of the held-out rows, and those for the bins beyond 200,000 rows.
+    refit : bool, default False
+        Whether trees are fitted again on all rows, as many as the held-out rows have chosen.
     balanced : bool, default False
         Whether an error on a class costs the inverse of its frequency: the class is predicted
         whose probability is the largest multiple of its frequency. Of two classes, the threshold
@@ -246,7 +251,7 @@ class GradientBoostingRegressor(_Boosting, HeldOutRegressor):
     ----------
     learning_rate, max_leaf_nodes, min_samples_leaf, l2_regularization
         As in `GradientBoostingClassifier`.
-    max_iter, max_bins, early_stopping, n_iter_no_change, random_state
+    max_iter, max_bins, early_stopping, n_iter_no_change, random_state, refit
         As there.
 
     Attributes

@@ -42,12 +42,10 @@ def lloyd(K, diagonal, labels, n_clusters: int, max_iter: int) -> Clustering:
         distances = _distances(K, diagonal, labels, n_clusters)
         moved = distances.argmin(axis=1)
         # a row moves only if that brings it nearer: ties must not cycle
-        own = distances[rows, labels]
-        moved = np.where(distances[rows, moved] < own, moved, labels)
+        moved = np.where(distances[rows, moved] < distances[rows, labels], moved, labels)
         for empty in np.setdiff1d(np.arange(n_clusters), moved):
             sizes = np.bincount(moved, minlength=n_clusters)
-            far = np.where(sizes[moved] > 1, distances[rows, moved], -np.inf).argmax()
-            moved[far] = empty
+            moved[np.where(sizes[moved] > 1, distances[rows, moved], -np.inf).argmax()] = empty
         converged = bool((moved == labels).all())
         labels = moved
     distances = _distances(K, diagonal, labels, n_clusters)

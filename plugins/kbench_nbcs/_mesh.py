@@ -322,8 +322,7 @@ class SimplicialMeshMap(CoordinateMap):
         slots, columns, begin, _ = self._tables
         ends = [*begin[1:], len(slots)]
         parts = [slice(*ends) for ends in zip(begin, ends, strict=True)]
-        taken = [slots[part] != _mesh_cells.NO_KEY for part in parts]
-        pairs = zip(parts, taken, strict=True)
+        pairs = zip(parts, [slots[part] != _mesh_cells.NO_KEY for part in parts], strict=True)
         return [(slots[part][used], columns[part][used]) for part, used in pairs]
 
     def _columns(self, keys, mesh, known):

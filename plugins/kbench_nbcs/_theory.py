@@ -256,8 +256,7 @@ def theory_stages(n_features, epsilon):
     check_number(epsilon, "epsilon", above=0, below=1)
     d = n_features
     z = ceil(log(epsilon / (2 * sqrt(2) * d**2)) / log(d / (d + 1)))
-    k = ceil(log(epsilon / (2 * z)) / log(1 - exp(-d)))
-    return z * k * d
+    return z * ceil(log(epsilon / (2 * z)) / log(1 - exp(-d))) * d
 
 
 def _log_choices(n, k, delta):

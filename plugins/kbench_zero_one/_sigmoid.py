@@ -25,8 +25,7 @@ def risk(W, X, signs, L):
     Labels are `signs` -1 and 1, so that |phi(a) - y| = phi(-s a); L is the Lipschitz constant.
     """
     wrong = sigmoid(-(W @ X.T) * signs, L)
-    slope = -4 * L * wrong * (1 - wrong) * signs
-    return wrong.mean(axis=1), slope @ X / len(X)
+    return wrong.mean(axis=1), (-4 * L * wrong * (1 - wrong) * signs) @ X / len(X)
 
 
 def minimise_risk(X, signs, L, starts, tol=1e-6, max_iter=500):

@@ -7,14 +7,18 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import socket
 import sqlite3
 import time
 import uuid
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
+
+from platformdirs.unix import Unix  # the same folder on macOS
 
 from kbench.errors import StoreError
 from kbench.features import Journal
@@ -166,6 +170,8 @@ _INPUT = """
     WHERE experiment_id = ? AND name = ? AND digest = ?
 """
 
+_MOVED = "UPDATE experiments SET artifact_location = ?, creation_time = ?, last_update_time = ?"
+
 
 def create(path: Path) -> None:
     """Create an SQLite store: migrate it under another name, then rename it.
@@ -201,10 +207,22 @@ def create(path: Path) -> None:
 
 
 def _migrate(path: Path, artifacts: Path) -> None:
-    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    """Create the tables; a copy of the last new store saves seconds of migrations."""
+    kept = Unix("kbench").user_cache_path / f"mlflow-{version('mlflow')}.db"
+    try:
+        shutil.copyfile(kept, path)
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            database.execute(_MOVED, (f"{artifacts.as_uri()}/0", *[int(1000 * time.time())] * 2))
+    except (OSError, sqlite3.Error):
+        from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    store: Any = SqlAlchemyStore
-    store(engine_uri(path), artifacts.as_uri()).engine.dispose()
+        path.unlink(missing_ok=True)
+        store: Any = SqlAlchemyStore
+        store(engine_uri(path), artifacts.as_uri()).engine.dispose()
+        with contextlib.suppress(OSError):
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, part := kept.with_suffix(f".{os.getpid()}"))
+            part.replace(kept)
     if file_system(path) in _LOCAL_FILE_SYSTEMS:
         with contextlib.closing(sqlite3.connect(path)) as database:
             database.execute("PRAGMA journal_mode = WAL")

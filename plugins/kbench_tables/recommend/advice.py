@@ -4,7 +4,7 @@ The best method is the one with the best mean of the metric. A method is *within
 the corrected resampled t-test finds no significant difference (p > 0.05, Nadeau and Bengio 2003)
 and it is at most 0.01 less accurate, or its error at most 2 % larger. The second condition is
 needed because a test on few splits has little power. Of the methods within noise, the one with the
-shortest fit is recommended.
+shortest fit is recommended if the fit of the best takes at least three times as long.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ On fewer, a rare class has a handful of rows, and the best of many scores is noi
 
 # Share of the most rows below which a method was fitted on a sample. Splits by time vary less.
 SAMPLED = 0.5
+
+# How many times as fast a method within noise is fitted that is recommended instead of the best.
+FASTER = 3
 
 # Standard errors by which a score of one split differs from that of a baseline.
 APART = 3.0
@@ -97,17 +100,19 @@ class _Comparison:
         )
 
     def advice(self, baselines: Collection[str], boosted: Collection[str]) -> Advice:
-        """Recommend the cheapest of the methods within noise of the best."""
+        """Recommend the best method, or one within noise of it that is much faster to fit."""
         equal = [row for row in self.complete if self.is_within_noise(row)]
+        best = self.best
         if (ranking := self.by_ranking(equal)) is not None:
-            equal = [row for row in equal if ranking.is_within_noise(row)]
+            equal, best = [row for row in equal if ranking.is_within_noise(row)], ranking.best
         # times are compared on the same rows
         most = max(map(n_train, equal))
-        chosen = min(
-            (row for row in equal if n_train(row) >= SAMPLED * most),
-            key=lambda row: row.metrics["fit_time_s"],
-        )
-        beside = self.compare_all() if chosen is self.best else self.beside_best(chosen, len(equal))
+        alike = [row for row in equal if n_train(row) >= SAMPLED * most]
+        chosen = min(alike, key=lambda row: row.metrics["fit_time_s"])
+        if best in alike and best.metrics["fit_time_s"] < FASTER * chosen.metrics["fit_time_s"]:
+            chosen = best
+        n_equal = 1 if chosen is best else len(equal)
+        beside = self.compare_all() if chosen is self.best else self.beside_best(chosen, n_equal)
         sentences = [
             self.describe(chosen),
             *beside,
@@ -267,9 +272,10 @@ class _Comparison:
         near.sort(key=lambda row: -self.metric.gain(self.level(row)))
         if not near:
             return [f"It is the {self.most}, and no other method is within noise of it."]
+        slower = f"but not {FASTER} times as fast to fit"
         more = f" and {len(near) - 3} more" if len(near) > 3 else ""
         names = ", ".join(map(self.format_row, near[:3])) + more
-        return [f"It is the {self.most}. Within noise of it, but slower to fit: {names}."]
+        return [f"It is the {self.most}. Within noise of it, {slower}: {names}."]
 
     def format_rows(self, row: features.Row) -> str:
         """Return on how many rows a method was fitted, if others had more."""

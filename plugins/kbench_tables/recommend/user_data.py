@@ -38,6 +38,10 @@ OWN_TABLES: Mapping[TaskType, str] = {
 # Suites whose methods it evaluates first within a time limit.
 FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-timed" for task, name in OWN_TABLES.items()}
 
+# Shares of rows with equal inputs from which these are kept together, and up to which: more of them
+# are of few columns, and not copies.
+COPIES = 0.02, 0.9
+
 # Minimum number of rows: with fewer, a test set has fewer than four rows.
 MIN_ROWS = 20
 
@@ -113,7 +117,11 @@ def _preview_data(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) 
         if seen.target.kind == "numbers" or asked:
             ref = _with_task(ref, choice.task)
         facts = fetch_dataset(ref, registry)
-        told = *leaks(facts, [role.name for role in seen.roles]), *alike_classes(facts.target_names)
+        told = leaks(facts, [role.name for role in seen.roles])
+        told += alike_classes(facts.target_names)
+        if _has_copies(facts):
+            share = f"{100 * facts.duplicate_fraction:.1f} %"
+            told.append(f"{share} of the rows have equal inputs; splits keep these together")
         seen = replace(seen.for_classes(facts.n_classes), warnings=(*seen.warnings, *told))
         return UserData(ref, seen, facts, choice.sentence)
     data = _load_data(ref, label, asked, registry)
@@ -215,7 +223,15 @@ def sized_methods(
             replace(c, protocol=replace(c.protocol, cv="official", inner_cv="official"))
             for c in cells
         ]
+    elif _has_copies(facts):
+        cells = [replace(c, protocol=replace(c.protocol, cv="group_duplicates")) for c in cells]
     return sized, name_for_task(cells, facts, registry)
+
+
+def _has_copies(facts: DatasetFacts) -> bool:
+    """Whether so many rows are copies that splits keep these together: a model may repeat them."""
+    least, most = COPIES
+    return not facts.n_splits and least <= facts.duplicate_fraction <= most
 
 
 def name_for_task(cells: Sequence[Cell], facts: DatasetFacts, registry: Registry) -> list[Cell]:

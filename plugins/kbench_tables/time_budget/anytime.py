@@ -47,6 +47,9 @@ AT_ONCE_SHARE, ALONE_SHARE = 0.9, 0.5
 # Share of the time left that the first task of another method may take.
 BEGIN_SHARE = 0.5
 
+# Share of the time left that the first refinement may take before second splits.
+REFINE_SHARE = 0.25
+
 # Number of standard errors by which a method must be worse to stop.
 NOISE = 2.0
 
@@ -223,7 +226,8 @@ class Schedule:
                 return ladder.cells[0], 0
         good = [ladder for ladder in going if self._is_promising(ladder)]
         steps = [step for ladder in good if (step := self._further(ladder)) is not None]
-        if all(split > 0 for _, (_, split) in steps):
+        above = [seconds for seconds, (_, split) in steps if split == 0]
+        if not above:
             # a method that was too long for its share comes before second splits of others
             for ladder in going:
                 cell = ladder.cells[0]
@@ -231,9 +235,10 @@ class Schedule:
                     return cell, 0
             # the seconds of all splits that a cell still gets
             rests = (s * (min(cell.n_splits, MAX_SPLITS) - split) for s, (cell, split) in steps)
-            rest = min(rests, default=math.inf)
-            if (refined := self._refinement(good, rest)) is not None:
-                return refined, 0
+            share = 0.0 if self._refined else REFINE_SHARE
+            above = [max(min(rests, default=math.inf), share * self._left)]
+        if (refined := self._refinement(good, min(above))) is not None:
+            return refined, 0
         if not steps:
             further = (ladder for ladder in first if ladder not in good)
             steps = [step for ladder in further if (step := self._further(ladder)) is not None]
@@ -242,8 +247,8 @@ class Schedule:
     def _refinement(self, good: Sequence[Ladder], most_s: float) -> PlannedCell | None:
         """Plan a larger search or a wider map of one of the best methods, if it should fit.
 
-        It comes before second splits that take longer, `most_s`: those say how good a method
-        is, and this may make it better. Methods that were refined less often come first, and
+        It comes before steps that take longer, `most_s`: second splits say how good a method is,
+        and this may make it better. Methods that were refined less often come first, and
         among them the best ones.
         """
         reached = [ladder for ladder in good if ladder.reached >= 0]
@@ -277,10 +282,12 @@ class Schedule:
         values = self._values(ladder.cells[ladder.reached]).values()
         return sum(map(self._metric.gain, values)) / len(values) if values else -math.inf
 
-    def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, float]:
-        """Order steps: short ones first; a second holdout says less than more rows do."""
+    def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, bool, float]:
+        """Order steps: short ones first; second splits of few rows and second holdouts last."""
         seconds, (cell, split) = timed
-        return split > 0 and cell.cell.protocol.cv == "holdout", seconds
+        most = max(n_train(each.cells[each.reached]) for each in self._ladders)
+        is_holdout = cell.cell.protocol.cv == "holdout"
+        return split > 0 and n_train(cell) < most, split > 0 and is_holdout, seconds
 
     def _may_begin(self, ladder: Ladder) -> bool:
         """Whether a method was not tried yet, and is not predicted to take too long."""

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_wine, make_friedman1
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Perceptron
 
@@ -19,7 +19,7 @@ from kbench_learners import (
     MultilayerPerceptronRegressor,
     PathRidgeClassifier,
 )
-from kbench_learners._held_out import MIN_ROWS, can_hold_out
+from kbench_learners._held_out import MIN_ROWS, can_hold_out, count_bins
 from kbench_learners._references import perceptron
 
 
@@ -121,6 +121,38 @@ def test_boosting_is_scikit_learn_s(digits):
     X, y = load_wine(return_X_y=True)
     assert GradientBoostingClassifier().fit(X, y).n_iter_ == 100
     assert GradientBoostingClassifier(early_stopping=False, max_iter=120).fit(X, y).n_iter_ == 120
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+def test_all_rows_are_fitted_again_with_as_many_rounds(digits, balanced):
+    X, y = digits
+    stopped = GradientBoostingClassifier(random_state=0, max_leaf_nodes=4).fit(X, y)
+    again = GradientBoostingClassifier(
+        random_state=0, max_leaf_nodes=4, refit=True, balanced=balanced
+    ).fit(X, y)
+    theirs = HistGradientBoostingClassifier(
+        max_iter=stopped.n_iter_,
+        max_leaf_nodes=4,
+        max_bins=count_bins(X, 255),
+        early_stopping=False,
+        random_state=0,
+    ).fit(X, y)
+    assert again.n_iter_ == stopped.n_iter_ < 500
+    np.testing.assert_array_equal(again.predict_proba(X), theirs.predict_proba(X))
+    assert (again.predict_proba(X) != stopped.predict_proba(X)).any()
+
+
+def test_few_rows_of_which_none_is_held_out_are_fitted_once(monkeypatch, digits):
+    fits = []
+    fit = HistGradientBoostingRegressor.fit
+    monkeypatch.setattr(
+        HistGradientBoostingRegressor, "fit", lambda *a, **k: fits.append(1) or fit(*a, **k)
+    )
+    X, y = digits
+    GradientBoostingRegressor(random_state=0, refit=True, max_iter=20).fit(X[:499], y[:499])
+    assert len(fits) == 1
+    GradientBoostingRegressor(random_state=0, refit=True, max_iter=20).fit(X[:500], y[:500])
+    assert len(fits) == 3
 
 
 def test_a_column_has_at_most_so_many_bins():

@@ -16,7 +16,7 @@ import pytest
 
 from kbench import StoreError
 from kbench_mlflow.tracking import database
-from kbench_mlflow.tracking.address import default_uri
+from kbench_mlflow.tracking.address import default_uri, engine_uri
 from kbench_mlflow.tracking.store import Store
 from tests.support.tracking_runs import (
     FAILED,
@@ -129,6 +129,42 @@ def test_file_systems_without_links_do_as_well(migrated_store, tmp_path, monkeyp
     database.create(path)  # as if another process had been faster
     assert len(migrations) == 1
     assert [each.name for each in tmp_path.iterdir()] == ["mlflow.db"]
+
+
+def content(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        schema = connection.execute("SELECT name FROM sqlite_master ORDER BY name").fetchall()
+        experiments = connection.execute("SELECT * FROM experiments").fetchall()
+    return schema, experiments
+
+
+@pytest.mark.slow  # two migrations
+@pytest.mark.parametrize("damage", [None, b"", b"no database", OSError])
+def test_a_new_store_is_copied_from_the_last_one(tmp_path, monkeypatch, damage):
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setattr(database, "file_system", lambda path: "nfs")
+    monkeypatch.setattr(time, "time", lambda: 1e9)  # of both experiments
+    migrated = []
+    monkeypatch.setattr(
+        database, "engine_uri", lambda path: migrated.append(path) or engine_uri(path)
+    )
+    if damage is OSError:
+        cache.touch()  # no folder: neither read nor written
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+        database.create(tmp_path / name / "mlflow.db")
+        if name == "one" and isinstance(damage, bytes):
+            [kept] = (cache / "kbench").iterdir()
+            kept.write_bytes(damage)
+    assert len(migrated) == (3 if damage is OSError else 1 if damage is None else 2)
+    first, _ = content(tmp_path / "one" / "mlflow.db")
+    for name in ("two", "three"):
+        schema, [experiment] = content(tmp_path / name / "mlflow.db")
+        assert schema == first
+        assert (tmp_path / name / "mlartifacts" / "0").as_uri() in experiment
+        Store(f"sqlite:///{tmp_path / name / 'mlflow.db'}").open()
+    assert damage is OSError or len([*(cache / "kbench").iterdir()]) == 1
 
 
 def test_a_store_that_another_host_has_made_meanwhile_is_left_alone(tmp_path, monkeypatch):
@@ -279,7 +315,8 @@ def test_two_processes_may_write_at_once(path, store):
 
 
 @pytest.mark.slow
-def test_a_kill_during_the_first_migration_leaves_the_path_usable(tmp_path):
+def test_a_kill_during_the_first_migration_leaves_the_path_usable(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # without an empty store
     path = tmp_path / "mlflow.db"
     killed = 0
     for pause in (0.1, 0.6):

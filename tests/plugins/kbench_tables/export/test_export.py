@@ -82,7 +82,7 @@ def test_the_model_takes_the_table_and_gives_the_labels(customers, tmp_path, cap
         model.predict(new.drop(columns="age"))
     card = (tmp_path / "model" / "README.md").read_text()
     assert "`plan`: one of 1, 2, 3" in card
-    assert "accuracy: not evaluated" in card
+    assert "scores: not evaluated" in card
 
 
 def test_a_model_encodes_dates_and_many_categories_as_its_search_did(tmp_path, monkeypatch, capfd):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import kbench
@@ -167,9 +168,11 @@ def frozen(rows, features, sparse):
         search_method="random",
         n_candidates=candidates,
         missing="impute_with_indicators",
+        gram_error_rows=100,
     )
     letters = MOST[max(each for each in MOST if each[0] <= features and each[1] <= rows)][sparse]
-    methods = [METHODS[each] for each in letters]
+    # the fit of the mesh takes time in proportion to pairs of rows
+    methods = [METHODS[each] for each in letters if each != "l" or rows <= 2000]
     # a search of gradient boosting takes minutes on many rows
     default = replace(protocol, n_candidates=1)
     blocks = [
@@ -190,6 +193,33 @@ def frozen(rows, features, sparse):
 def test_every_size_has_its_methods_in_their_order(registry, rows, features, sparse):
     suite = suite_for(FILE, known(rows, features, sparse), registry)
     assert suite == frozen(rows, features, sparse)
+
+
+@pytest.mark.parametrize(
+    ("share", "cv"), [(0.01, "stratified"), (0.02, "group_duplicates"), (0.95, "stratified")]
+)
+def test_copies_of_rows_are_on_one_side_of_a_split(registry, share, cv):
+    facts = replace(known(60_000), duplicate_fraction=share)
+    assert {b.protocol.cv for b in suite_for(FILE, facts, registry).blocks} == {cv}
+    timed = {b.protocol.cv for b in rounds_for(FILE, facts, registry).suite.blocks}
+    assert timed == {"holdout" if cv == "stratified" else cv}  # holdouts from 50,000 rows on
+    # splits by groups or by time stay as they are
+    facts = replace(facts, n_splits=5)
+    assert {b.protocol.cv for b in suite_for(FILE, facts, registry).blocks} == {"official"}
+
+
+def test_copies_of_rows_are_noticed(tmp_path, registry):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(40, 3)), columns=["a", "b", "c"])
+    frame["y"] = rng.choice(["no", "yes"], 40)
+    path = tmp_path / "mine.csv"
+    words = "rows have equal inputs; splits keep these together"
+    frame.to_csv(path, index=False)
+    before = prepare_data(str(path), registry=registry, target="y")
+    assert not any(words in each for each in before.warnings)
+    pd.concat([frame, frame[:10]]).to_csv(path, index=False)
+    after = prepare_data(str(path), registry=registry, target="y")
+    assert any(each.startswith("40.0 % of the rows") and words in each for each in after.warnings)
 
 
 def test_fewer_than_20_rows_are_not_compared(registry):

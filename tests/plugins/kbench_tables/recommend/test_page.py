@@ -65,7 +65,7 @@ def test_what_no_test_tells_apart_but_is_clearly_less_accurate_is_not_taken():
 def test_those_within_noise_of_the_quickest_are_named():
     rows = [row("quick", BEST, 0.1), row("slow", NEAR, 9.0), row("bad", FAR, 0.01)]
     text = " ".join(advise(rows).sentences)
-    assert "Within noise of it, but slower to fit: slow + ridge (0.916)." in text
+    assert "Within noise of it, but not 3 times as fast to fit: slow + ridge (0.916)." in text
 
 
 def test_a_clear_winner_is_called_one():

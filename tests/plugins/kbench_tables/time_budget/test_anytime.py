@@ -197,6 +197,14 @@ def test_more_rows_come_before_a_second_holdout(registry):
     assert max(split for _, _, split in run.steps) == 4
 
 
+def test_second_splits_of_few_rows_come_last(registry):
+    methods = {"cheap": (1, GOOD), "slow": (900, GOOD)}
+    run = Run(registry, 150.0, methods, ["cheap"])
+    seconds = [(name, n) for name, n, split in run.steps if split]
+    assert [name for name, _ in seconds] == ["cheap"] * 4 + ["slow"] * (len(seconds) - 4)
+    assert 0 < run.most_rows("slow") < N_TRAIN
+
+
 def test_what_was_too_long_for_its_share_comes_before_second_splits(registry):
     methods = {"good": (10, GOOD), "alike": (10, GOOD)}
     run = Run(registry, 28.0, methods, ["good", "alike"], samples=(None,))
