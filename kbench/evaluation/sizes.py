@@ -11,8 +11,7 @@ def count(size: float | int, n: int) -> int:
 def holdout_sizes(n: int, protocol: Protocol) -> tuple[int, int]:
     """Return the rows of the training and of the test set of a holdout of `n` rows."""
     n_test = count(protocol.test_size, n)
-    n_train = n - n_test if protocol.train_size is None else count(protocol.train_size, n)
-    return n_train, n_test
+    return n - n_test if protocol.train_size is None else count(protocol.train_size, n), n_test
 
 
 def holdout_problem(n: int, protocol: Protocol, name: str) -> str:

@@ -39,9 +39,8 @@ def derive_seed(*parts: object) -> int:
 def make_split(dataset: Dataset, protocol: Protocol, index: int) -> Split:
     """Return one split of a dataset, numbered from 0.
 
-    Of the protocol `cv`, the sizes, `n_folds` and `seed` matter. Beyond `n_folds`,
-    K-fold is repeated with another seed. Raises DatasetError if the data have too
-    few rows, or no official split of that number.
+    Of the protocol `cv`, the sizes, `n_folds` and `seed` matter. Beyond `n_folds`, K-fold is
+    repeated with another seed. DatasetError is raised for too few rows, or no such official split.
     """
     y = strata(np.asarray(dataset.y), dataset.task)
     unlabeled = np.empty(0, dtype=np.intp)
@@ -143,10 +142,9 @@ def stratified_folds(
 ) -> Folds:
     """Return the training and test rows of a stratified K-fold.
 
-    A class with fewer members than folds is spread over as many folds as it
-    has members, and every fold keeps the others in training; the caller warns.
-    Rows of one group stay together. Raises DatasetError if there are fewer
-    rows (or groups) than folds.
+    A class with fewer members than folds is spread over as many folds as it has members, and every
+    fold keeps the others in training; the caller warns. Rows of one group stay together. Raises
+    DatasetError if there are fewer rows (or groups) than folds.
 
     >>> import numpy as np
     >>> [test.tolist() for _, test in stratified_folds(np.array([0, 0, 1, 1]), 2, seed=0)]
@@ -160,9 +158,8 @@ def stratified_folds(
         labels, numbers = (each.astype(np.int64).tobytes() for each in (y, groups))
         return Folds(_folds_of_groups(labels, numbers, n_folds, seed), n_folds)
     fold_of = np.empty(len(y), dtype=np.min_scalar_type(n_folds))
-    # StratifiedKFold of scikit-learn refuses data whose classes are all smaller than
-    # n_folds. Dealing the rows to the folds in turn, class by class, always works, and
-    # the sizes of the folds differ by at most one.
+    # scikit-learn's StratifiedKFold rejects data whose classes are all smaller than n_folds.
+    # Dealing rows to folds in turn, class by class, always works; sizes differ by one at most.
     shuffled = np.random.default_rng(seed).permutation(len(y))
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
     fold_of[by_class] = np.arange(len(y), dtype=np.int64) % n_folds

@@ -102,8 +102,7 @@ def _add_preset(summary: str, preset: dict[str, str]) -> str:
     if not summary or not preset:
         return summary
     listed = ", ".join(f"{key}={value}" for key, value in preset.items())
-    end = "." if summary.endswith(".") else ""
-    return f"{summary.removesuffix('.')} ({listed}){end}"
+    return f"{summary.removesuffix('.')} ({listed}){'.' if summary.endswith('.') else ''}"
 
 
 def _partial(value: ast.expr) -> tuple[str, dict[str, str]]:

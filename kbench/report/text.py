@@ -78,8 +78,7 @@ def format_number(value: float) -> str:
         return f"{value:.4f}"
     if size >= 1e9 or size < 1e-4:
         return f"{value:.3e}"
-    digits = math.floor(math.log10(size))
-    return f"{value:.{max(0, (4 if size >= 10 else 3) - digits)}f}"
+    return f"{value:.{max(0, (4 if size >= 10 else 3) - math.floor(math.log10(size)))}f}"
 
 
 def decimals(value: Any, digits: int) -> str:

@@ -162,6 +162,4 @@ def splits_needed(
         error = sd * math.sqrt(1 / n + ratio)
         return abs(difference) > error * float(stdtrit(n - 1, 1 - alpha / 2))
 
-    if not shows(most):
-        return None
-    return bisect_left(range(most), True, lo=2, key=shows)
+    return None if not shows(most) else bisect_left(range(most), True, lo=2, key=shows)

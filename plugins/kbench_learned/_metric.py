@@ -39,9 +39,7 @@ class Form:
 
     def final(self, matrix: np.ndarray) -> np.ndarray:
         """Return the linear map that is used where learning ends with a matrix."""
-        if not self.truncates:
-            return self.root(matrix)
-        return low_rank_root(matrix, self.rank)
+        return self.root(matrix) if not self.truncates else low_rank_root(matrix, self.rank)
 
 
 def root(matrix: np.ndarray, regularization: float) -> np.ndarray:

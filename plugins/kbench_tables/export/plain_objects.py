@@ -181,9 +181,7 @@ class _Reader:
             array = np.empty(len(value), dtype=object)
             array[:] = [self.read(each) for each in value]
             return array.reshape(written["shape"])
-        if kind == "same":
-            return self._known[value]
-        return self._read_kind(kind, value)
+        return self._known[value] if kind == "same" else self._read_kind(kind, value)
 
     def _read_kind(self, kind: str, value: Any) -> Any:
         if kind == "scalar":

@@ -230,8 +230,7 @@ def sized_methods(
 
 def _has_copies(facts: DatasetFacts) -> bool:
     """Whether so many rows are copies that splits keep these together: a model may repeat them."""
-    least, most = COPIES
-    return not facts.n_splits and least <= facts.duplicate_fraction <= most
+    return not facts.n_splits and COPIES[0] <= facts.duplicate_fraction <= COPIES[1]
 
 
 def name_for_task(cells: Sequence[Cell], facts: DatasetFacts, registry: Registry) -> list[Cell]:
