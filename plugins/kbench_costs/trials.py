@@ -231,22 +231,22 @@ class Samples:
     def first(self, n_rows: int, least_test: int = 2, of_map: int = 0) -> Assignment:
         """Return a sample of training rows, and the same share of the other parts.
 
-        It has `least_test` rows of the test set, and `of_map` more rows without labels, on which
-        unsupervised maps are fitted, or all if there are fewer.
+        It has `least_test` rows of the test set. Unsupervised maps are fitted on at least `of_map`
+        rows, or all if there are fewer: those without labels, or training rows if all have labels.
         """
         whole, visible = self.whole, self.whole.visible
         share = self.share(n_rows)
         train = np.sort(self.train[:n_rows])
         test = np.sort(self.test[: max(least_test, round(share * len(visible.test)))])
-        more = np.sort(self.unlabeled[: round(share * len(visible.unlabeled))])
-        unlabeled = visible.unlabeled[more], visible.train[np.sort(self.train[:of_map])]
+        more = np.sort(self.unlabeled[: max(of_map, round(share * len(visible.unlabeled)))])
+        of_labels = visible.train[np.sort(self.train[:of_map])]
         weight = visible.weight_train
         return Assignment(
             Visible(
                 visible.index,
                 visible.train[train],
                 visible.test[test],
-                np.concatenate(unlabeled),
+                visible.unlabeled[more] if len(self.unlabeled) else of_labels,
                 visible.y_train[train],
                 None if weight is None else weight[train],
             ),

@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -499,10 +500,22 @@ def test_samples_keep_labels_and_weights_with_their_rows():
     assert np.array_equal(part.y_test, data.y[visible.test])
     assert np.array_equal(part.weight_test, data.sample_weight[visible.test])
     assert len(visible.unlabeled) == 10
-    more = Samples.of(whole).first(30, of_map=50).visible.unlabeled
-    assert len(more) == 60
-    assert set(visible.train) < set(more) < {*whole.visible.train, *whole.visible.unlabeled}
-    assert not set(more) & set(whole.visible.test)
+
+
+def test_maps_are_fitted_on_as_many_rows_without_labels_as_the_task_has():
+    """A map that is fitted on few rows without labels has few cells, however many have labels."""
+    few = Protocol(cv="holdout", test_size=0.2, unlabeled_size=20)
+    labeled = replace(few, unlabeled_size=0)
+    for protocol, n_rows, pool in ((few, 20, "unlabeled"), (labeled, 50, "train")):
+        whole = assign(dataset(), protocol, 0)
+        samples = Samples.of(whole)
+        more = samples.first(30, of_map=50).visible.unlabeled
+        assert len(more) == n_rows
+        assert set(more) <= set(getattr(whole.visible, pool))
+    assert set(samples.first(30).visible.train) < set(more)
+    many = Samples.of(assign(dataset(), replace(few, unlabeled_size=60), 0))
+    # 20 training rows: a tenth, and a half
+    assert [len(many.first(n, of_map=20).visible.unlabeled) for n in (2, 10)] == [20, 30]
 
 
 @pytest.mark.parametrize(
