@@ -403,13 +403,14 @@ def _record(components: methods.Components, task: TaskType | None = None, *modul
 def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
     """Measure a split on a ``share`` of its rows, as `evaluate_task` does.
 
-    In this process, sizes that decide how rows are computed are that share of those for all rows.
+    In this process, sizes that decide how rows are computed are that share of those for all rows,
+    such as ``block_rows`` in the answer.
     """
     for module, name, least in OF_ALL_ROWS:
         setattr(module, name, max(least, int(payload["share"] * getattr(module, name))))
     timing.SHORT_S = 0.0  # no step is repeated for a clock
     processes.map_arrays(payload["share"])
-    return evaluate_task(payload, channel)
+    return {**evaluate_task(payload, channel), "block_rows": lazy_rows.BLOCK_ROWS}
 
 
 def score_predictions(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:

@@ -211,6 +211,7 @@ class Trial(AsJson):
     seconds: float
     memory_mib: float
     n_threads: int = 1
+    blocks_mib: float = 0.0
 
 
 @dataclass(frozen=True)

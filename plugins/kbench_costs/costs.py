@@ -340,10 +340,12 @@ class _Costs:
         subject.last = outcome
         subject.manifest |= self._planner.present.build(outcome.recorded) or Manifest()
         least = self._limits.task_memory_mib if outcome.status == "out_of_memory" else 0.0
-        memory = max(outcome.peak_memory_mib, least)
-        trial = Trial(n_rows, has_metrics, outcome.status, outcome.cpu_s, memory, n_threads)
-        subject.trials.append(trial)
-        return trial
+        memory, sizes = max(outcome.peak_memory_mib, least), (protocol, n_rows, samples.n_rows)
+        found = {} if has_metrics else outcome.value or {}
+        blocks = of_cells.memory_of_blocks(found, *sizes)
+        costs = outcome.status, outcome.cpu_s, memory, n_threads, blocks
+        subject.trials.append(Trial(n_rows, has_metrics, *costs))
+        return subject.trials[-1]
 
     def _keep(self, subject: _Subject) -> None:
         self._journal.keep_manifest(subject.manifest)

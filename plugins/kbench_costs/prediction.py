@@ -27,6 +27,9 @@ _EXPONENTS = np.arange(10, 61) / 20
 # method, and of learners with kernels.
 PAIRS, PAIRS_OF_KERNEL = 0.01, 5.0
 
+# Weight of a memory that is the same for any rows, of passes over blocks.
+SAME = 10.0
+
 # A number of rows, and a cost.
 Point = tuple[float, float]
 
@@ -47,26 +50,27 @@ class Growth:
     exponent: float = 1.0
     least: tuple[float, ...] = (0.0,)
 
-    def predict(self, points: Sequence[Point], n_rows: float, pairs: float = PAIRS) -> Estimate:
+    def predict(
+        self, points: Sequence[Point], n_rows: float, pairs: float = PAIRS, same: float = 0.0
+    ) -> Estimate:
         """Predict the cost of a number of rows from costs of fewer rows.
 
         Laws with all exponents are fitted to the points by relative errors, and weighed by
-        how well they fit. There must be at least one point; costs are positive.
+        how well they fit. A cost that is the same for any rows has the weight `same`. There must
+        be at least one point; costs are positive.
         """
-        exponents = np.array(list(product(self.least, _EXPONENTS)))
+        exponents = np.array(list(product(self.least, (0.0, *_EXPONENTS))))
         errors, costs, variances = _laws(points, n_rows, exponents[:, None])
         # of a Cauchy distribution: another exponent is unlikely, and not impossible
         scaled = ((exponents[:, 1:] - [self.exponent, 2.0]) / self.exponent_scale) ** 2
-        prior = 1 / (1 + scaled) @ [1.0, pairs]
+        prior = np.where(exponents[:, 1] == 0, same, 1 / (1 + scaled) @ [1.0, pairs])
         weights = prior * np.exp((errors.min() - errors) / (2 * self.noise**2))
-        logs = np.log(costs)
-        mean = float(np.average(logs, weights=weights))
+        mean = float(np.average(np.log(costs), weights=weights))
         # a term too small to be seen might be any size; laws that say so are unlikely ones
         within = np.minimum(1.0, self.noise**2 * variances)
-        variance = np.average(within + (logs - mean) ** 2, weights=weights)
+        variance = np.average(within + (np.log(costs) - mean) ** 2, weights=weights)
         beyond = max(0.0, math.log(n_rows / max(n for n, _ in points)))
-        sd = math.hypot(math.sqrt(variance), self.drift * beyond)
-        return estimate(mean, math.hypot(sd, self.noise))
+        return estimate(mean, math.hypot(math.sqrt(variance), self.drift * beyond, self.noise))
 
 
 def _laws(
@@ -96,18 +100,19 @@ def estimate(mean: float, sd: float) -> Estimate:
 
 def wider(narrow: Estimate, sd: float) -> Estimate:
     """Return an estimate to whose logarithm an error of standard deviation `sd` is added."""
-    own = math.log(narrow.high / narrow.low) / (2 * SPREAD)
-    return estimate(math.log(narrow.value), math.hypot(own, sd))
+    both = math.hypot(math.log(narrow.high / narrow.low) / (2 * SPREAD), sd)
+    return estimate(math.log(narrow.value), both)
 
 
 # Growth of seconds: the work of most methods is close to linear in the rows.
 TIME = Growth(exponent_scale=0.05, noise=0.06, drift=0.06)
 
-# Growth of memory: the sizes of matrices with a row for each row of the data, or fewer.
-MEMORY = Growth(exponent_scale=0.05, noise=0.03, drift=0.04, exponent=0.95)
+# Growth of memory: the sizes of matrices with a row for each row of the data, or fewer. The
+# largest of several steps may be another one on more rows: noise is such a change of steps.
+MEMORY = Growth(exponent_scale=0.05, noise=0.1, drift=0.04, exponent=0.95)
 
 # Growth of the memory of learners with kernels: such matrices, and kernel values of pairs.
-MEMORY_OF_KERNEL = replace(MEMORY, exponent=2.0, least=(0.0, 1.0))
+MEMORY_OF_KERNEL = replace(MEMORY, noise=0.03, exponent=2.0, least=(0.0, 1.0))
 
 # Part of the memory of a search that is held while metrics are computed, which follow it.
 HELD = 0.3
@@ -141,6 +146,7 @@ def predict(
     >>> print(predict(trials, 80_000))
     84 s of CPU time and 747 MiB
     """
+    trials = [replace(each, memory_mib=each.memory_mib + each.blocks_mib) for each in trials]
     good = [trial for trial in trials if trial.status == "ok" and trial.n_threads == 1]
     over = [trial for trial in trials if trial.status == "out_of_memory"]
     if not (good or over):
@@ -176,7 +182,8 @@ def predict(
         uses_kernel = memory_pairs > 1
         law, added = (MEMORY_OF_KERNEL, MIN_MB_OF_KERNEL) if uses_kernel else (MEMORY, MIN_MB)
         points = _points(plain, "memory_mib", added)[-LAST:]
-        memory = law.predict(points, n_rows).map(lambda mib: mib - added)
+        same = SAME * any(trial.blocks_mib for trial in plain.values())
+        memory = law.predict(points, n_rows, same=same).map(lambda mib: mib - added)
         metrics = [trial.memory_mib - HELD * other.memory_mib for trial, other in both]
         with_held = max([0.0, *metrics]) + HELD * memory.value
         more = max([0.0, *(trial.memory_mib - alone.memory_mib for trial, alone in together)])
@@ -262,9 +269,8 @@ def largest_width(needs: Mapping[int, float], limit_mib: float) -> int | None:
     width, need = max(fit.items())
     beyond, its_need = min((w, n) for w, n in needs.items() if w > width)
     exponent = math.log(its_need / need) / math.log(beyond / width)
-    if exponent <= 0:
-        return width
-    return max(width, round_width(width * (MARGIN * limit_mib / need) ** (1 / exponent)))
+    wider = (MARGIN * limit_mib / need) ** (1 / exponent) if exponent > 0 else 1.0
+    return max(width, round_width(width * wider))
 
 
 def round_width(width: float) -> int:

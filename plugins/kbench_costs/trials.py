@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -72,8 +73,8 @@ def gpu_memory(planned: PlannedCell, registry: Registry, in_passes: bool, width:
     """
     facts, cell, protocol, gram = planned.dataset, planned.cell, planned.cell.protocol, 8 * width**2
     assert facts is not None
-    n, refit = task_rows(facts.n_samples, protocol)[0], protocol.refit_maps_in_inner_folds
-    n_folds = 1 if refit or n_candidates(cell, registry) == 1 else protocol.inner_folds
+    n, has_search = task_rows(facts.n_samples, protocol)[0], n_candidates(cell, registry) > 1
+    n_folds = _n_parts(protocol) if has_search else 1
     block = (min(BLOCK_ROWS, n // n_folds) * np.dtype(protocol.block_dtype).itemsize) * (
         OF_MAP * width + facts.n_features
     )
@@ -91,6 +92,30 @@ def gpu_memory(planned: PlannedCell, registry: Registry, in_passes: bool, width:
         kept = of_hessian * one * min(n_folds, (KEPT_BYTES - 1) // one + 1)
         peaks = kept + block, (OF_MAP - 1) * min(8 * width * n, SAMPLE_BYTES)
     return estimate(math.log((8 * width * facts.n_features + max(peaks)) / 2**20), SPLITS_SD)
+
+
+# Blocks of embedded rows that a pass over an embedding has at a time.
+OF_PASS = 3
+
+
+def memory_of_blocks(found: Mapping[str, Any], protocol: Protocol, n_rows: int, most: int) -> float:
+    """Return the memory in MiB that a pass over `most` rows needs, and over `n_rows` does not.
+
+    Blocks of a trial, which `found` has the results of, have fewer rows than those of its task.
+    """
+    metrics = found.get("metrics", {})
+    if "shared_pass" not in metrics:  # the embedding was one matrix
+        return 0.0
+    of_value = 4 if "embedded rows in float32" in str(found["details"]["notes"]) else 8
+    row_bytes = min(of_value * metrics["n_components"], 12 * metrics["nnz_per_row"])
+    n = _n_parts(protocol)
+    n_more = min(BLOCK_ROWS, most // n) - min(found["block_rows"], n_rows // n)
+    return OF_PASS * row_bytes * n_more / 2**20
+
+
+def _n_parts(protocol: Protocol) -> int:
+    """Return the number of parts of the rows that a search takes the sums of in one pass."""
+    return 1 if protocol.refit_maps_in_inner_folds else protocol.inner_folds
 
 
 OUTER, FLOAT32 = "refit_maps_in_inner_folds = false", 'block_dtype = "float32"'
@@ -235,8 +260,7 @@ class Samples:
         rows, or all if there are fewer: those without labels, or training rows if all have labels.
         """
         whole, visible = self.whole, self.whole.visible
-        share = self.share(n_rows)
-        train = np.sort(self.train[:n_rows])
+        share, train = self.share(n_rows), np.sort(self.train[:n_rows])
         test = np.sort(self.test[: max(least_test, round(share * len(visible.test)))])
         more = np.sort(self.unlabeled[: max(of_map, round(share * len(visible.unlabeled)))])
         of_labels = visible.train[np.sort(self.train[:of_map])]

@@ -177,8 +177,7 @@ def solve_box_qp(Q: np.ndarray, C: float, tol: float, max_iter: int) -> BoxSolut
             break
         mu = (x @ z + s @ w) / (2 * n)
         residual = margins - 1 - z + w
-        diagonal = z / x + w / s
-        system = Q + np.diag(diagonal)
+        system = Q + np.diag(z / x + w / s)
         try:
             factor = cho_factor(system, check_finite=False)
         except LinAlgError:
@@ -230,8 +229,7 @@ def _relative_gap(Q, a, upper) -> float:
     margins = Q @ a
     quadratic = a @ margins / 2
     primal = quadratic + upper * np.maximum(0.0, 1.0 - margins).sum()
-    dual = a.sum() - quadratic
-    return float((primal - dual) / max(primal, np.finfo(float).tiny))
+    return float((primal - (a.sum() - quadratic)) / max(primal, np.finfo(float).tiny))
 
 
 @dataclass(eq=False, repr=False)

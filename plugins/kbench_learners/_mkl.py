@@ -224,8 +224,7 @@ class MultipleKernelSVM(PathClassifier):
         for estimator in estimators:
             groups.setdefault(estimator.weights_.tobytes(), []).append(estimator)
         for group in groups.values():
-            weights = group[0].weights_
-            terms = zip(scaled, weights, strict=True)
+            terms = zip(scaled, group[0].weights_, strict=True)
             kernel = reduce(add, [part * float(weight) for part, weight in terms if weight > 0])
             svms = self._svm(kernel, self.tol).fit_path(
                 X, self.classes_[codes], [estimator.C for estimator in group]

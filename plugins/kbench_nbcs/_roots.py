@@ -100,8 +100,7 @@ def corner_root(low: np.ndarray, extent: np.ndarray) -> Root:
     smallest value of each column, `extent` the largest minus the smallest (> 0).
     """
     d = len(low)
-    vertices = np.vstack([low, low + np.diag(d * extent)])
-    return Root(low, vertices, scale=1.0 / (d * extent))
+    return Root(low, np.vstack([low, low + np.diag(d * extent)]), scale=1.0 / (d * extent))
 
 
 def regular_simplex(d: int) -> np.ndarray:

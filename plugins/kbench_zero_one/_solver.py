@@ -285,5 +285,4 @@ def dual_values_at_full_rank(kernel, X, factor, duals, b, B):
     for start in range(0, len(X), rows):
         block = slice(start, start + rows)
         full += np.sum(b[block] * (kernel(X[block], X) @ b), axis=0)
-    growth = np.sqrt(np.maximum(full, kept)) - np.sqrt(kept)
-    return duals - np.sqrt(B) * growth / len(X)
+    return duals - np.sqrt(B) * (np.sqrt(np.maximum(full, kept)) - np.sqrt(kept)) / len(X)

@@ -155,8 +155,7 @@ def _chebyshev_series(L):
     pole = math.pi / (4 * L)
     rho = pole + math.sqrt(1 + pole**2)
     n = math.ceil(40 / math.log(rho)) + 16
-    angles = (np.arange(n) + 0.5) * math.pi / n
-    coefficients = dct(sigmoid(np.cos(angles), L), type=2) / n
+    coefficients = dct(sigmoid(np.cos((np.arange(n) + 0.5) * math.pi / n), L), type=2) / n
     coefficients[0] /= 2
     coefficients[2::2] = 0.0  # sigmoid minus 1/2 is odd
     return coefficients

@@ -546,6 +546,30 @@ def test_a_trial_fits_partitions_on_many_rows(name, n_rows):
     assert [(len(each.train), len(each.unlabeled)) for each in seen] == [(20, n_rows)]
 
 
+STREAMED = """
+datasets = [{ name = "hypersphere-shells", label = "shells", n_samples = 25000, n_features = 8 }]
+feature_maps = [{ name = "rff", n_components = 1000, bandwidth_factor = 1.0 }]
+learners = [{ name = "ridge", alpha = 1.0 }]
+[protocol]
+cv = "holdout"
+test_size = 0.1
+[limits]
+n_splits = 1
+"""
+
+
+@pytest.mark.slow
+def test_memory_of_passes_over_blocks_is_predicted(store_uri):
+    """Trials have smaller blocks: half as much was predicted as was needed."""
+    registry = build(list_plugins())
+    run = Run(read(STREAMED, "trial", registry), registry, Options(given={"store": store_uri}))
+    (cell,) = execute(run).cells
+    (result,) = cell.done
+    assert "shared_pass" in result.metrics  # in blocks
+    needed = result.metrics["peak_memory_mib"]
+    assert 1 / 1.3 < result.predicted.memory_mib.value / needed < 1.3
+
+
 @pytest.mark.slow
 def test_an_interrupted_run_leaves_cells_that_were_not_run(runner, capsys):
     """They are neither skipped nor failed, and no results are offered where there are none."""

@@ -364,3 +364,57 @@ def test_trials_that_take_no_time_with_several_threads_have_a_prediction():
         Trial(1024, False, "ok", 0.05, 1.2, 2),
     ]
     assert cost.predict(quick, 30_000).seconds.value > 0
+
+
+def in_blocks(memories, blocks_mib=70.0):
+    rows = (3125, 12_500)
+    return [
+        Trial(n, False, "ok", n / 1000, mib, 1, blocks_mib)
+        for n, mib in zip(rows, memories, strict=True)
+    ]
+
+
+def test_blocks_of_all_rows_add_to_the_memory_of_trials():
+    flat = cost.predict(in_blocks((53.0, 53.0)), 40_000).memory_mib
+    assert flat.value == pytest.approx(123, rel=0.05)
+    metrics = [*in_blocks((53.0, 53.0)), Trial(3125, True, "ok", 3.0, 150.0)]
+    assert cost.predict(metrics, 40_000).memory_mib.value == pytest.approx(150, rel=0.05)
+
+
+def test_a_little_growth_of_passes_over_blocks_is_noise():
+    """Measured: 198 MiB of 1,600,000 rows in blocks of 4,096, 1,000 columns."""
+    memory = cost.predict(in_blocks((53.016, 60.77)), 1_600_000).memory_mib
+    assert 198 / 1.3 < memory.value < 198 * 1.3
+    assert memory.low < 198 < memory.high
+    # inputs that are held as one matrix are no noise
+    more = cost.predict(in_blocks((53.0, 150.0)), 50_000).memory_mib.value
+    assert more == pytest.approx(70 + 150 + 4 * 97, rel=0.2)
+
+
+def found(**metrics):
+    note = "fitted from sums over blocks of 4,096 embedded rows in float64"
+    measured = {"shared_pass": 1.0, "n_components": 1000.0, "nnz_per_row": 1000.0}
+    return {"metrics": measured | metrics, "details": {"notes": [note]}, "block_rows": 1024}
+
+
+def test_blocks_of_a_task_have_more_rows_than_those_of_a_trial():
+    refit = Protocol(inner_folds=4)
+    shared = Protocol(inner_folds=4, refit_maps_in_inner_folds=False)
+
+    def rows_of(found, protocol, n_rows, most):
+        mib = chosen.memory_of_blocks(found, protocol, n_rows, most)
+        return mib * 2**20 / (chosen.OF_PASS * 8 * 1000)
+
+    assert rows_of(found(), refit, 2000, 10**6) == pytest.approx(4096 - 1024)
+    # one map for all folds makes one pass, fold by fold
+    assert rows_of(found(), shared, 2000, 10**6) == pytest.approx(4096 - 500)
+    assert rows_of(found(), shared, 2000, 12_000) == pytest.approx(3000 - 500)
+    assert rows_of(found(), refit, 20_000, 20_000) == 4096 - 1024
+    single = found() | {"details": {"notes": ["passes over blocks of 9 embedded rows in float32"]}}
+    assert rows_of(single, refit, 2000, 10**6) == pytest.approx((4096 - 1024) / 2)
+    # values and numbers of columns of sparse rows
+    assert rows_of(found(nnz_per_row=4.0), refit, 2000, 10**6) == pytest.approx(3072 * 48 / 8000)
+    whole = found()
+    del whole["metrics"]["shared_pass"]
+    assert chosen.memory_of_blocks(whole, refit, 2000, 10**6) == 0.0
+    assert chosen.memory_of_blocks({}, refit, 2000, 10**6) == 0.0
