@@ -340,10 +340,9 @@ class _Costs:
         subject.last = outcome
         subject.manifest |= self._planner.present.build(outcome.recorded) or Manifest()
         least = self._limits.task_memory_mib if outcome.status == "out_of_memory" else 0.0
-        memory, sizes = max(outcome.peak_memory_mib, least), (protocol, n_rows, samples.n_rows)
-        found = {} if has_metrics else outcome.value or {}
-        blocks = of_cells.memory_of_blocks(found, *sizes)
-        costs = outcome.status, outcome.cpu_s, memory, n_threads, blocks
+        memory, found = max(outcome.peak_memory_mib, least), outcome.value or {}
+        blocks = of_cells.memory_of_blocks(found, protocol, n_rows, samples.n_rows)
+        costs = outcome.status, outcome.cpu_s, memory, n_threads, blocks * (not has_metrics)
         subject.trials.append(Trial(n_rows, has_metrics, *costs))
         return subject.trials[-1]
 

@@ -110,7 +110,7 @@ def memory_of_blocks(found: Mapping[str, Any], protocol: Protocol, n_rows: int, 
     row_bytes = min(of_value * metrics["n_components"], 12 * metrics["nnz_per_row"])
     n = _n_parts(protocol)
     n_more = min(BLOCK_ROWS, most // n) - min(found["block_rows"], n_rows // n)
-    return OF_PASS * row_bytes * n_more / 2**20
+    return float(OF_PASS * row_bytes * n_more / 2**20)
 
 
 def _n_parts(protocol: Protocol) -> int:
