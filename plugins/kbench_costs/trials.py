@@ -99,9 +99,9 @@ OF_PASS = 3
 
 
 def memory_of_blocks(found: Mapping[str, Any], protocol: Protocol, n_rows: int, most: int) -> float:
-    """Return the memory in MiB that a pass over `most` rows needs, and over `n_rows` does not.
+    """Return the memory in MiB that blocks of `most` rows need and those of `n_rows` do not.
 
-    Blocks of a trial, which `found` has the results of, have fewer rows than those of its task.
+    `found` has the results of a trial, whose blocks have fewer rows than those of its task.
     """
     metrics = found.get("metrics", {})
     if "shared_pass" not in metrics:  # the embedding was one matrix
