@@ -24,8 +24,7 @@ EXACT_ROWS = 200_000
 def derive_seed(*parts: object) -> int:
     """Return a 32-bit seed that depends on all parts and on nothing else.
 
-    One call per axis (data, split, map, learner) keeps the axes apart: adding
-    a method changes no other number.
+    One call per axis (data, split, map, learner): adding a method changes no other number.
 
     >>> derive_seed(0, "iris", 3) == derive_seed(0, "iris", 3)
     True
@@ -180,8 +179,7 @@ def _folds_of_groups(y: bytes, groups: bytes, n_folds: int, seed: int) -> np.nda
 
 def shuffle_stratified(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Shuffle all rows so that any consecutive ones hold their share of every class."""
-    # Every class is spread evenly over [0, 1); the jitter decides which class gets
-    # the odd row of a part.
+    # Every class is spread evenly over [0, 1); the jitter decides which class gets the odd row.
     shuffled = rng.permutation(len(y))
     place = np.empty(len(y))
     for label in np.unique(y):

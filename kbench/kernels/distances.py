@@ -320,8 +320,7 @@ def _minus_distances_there(X: Array, Y: Array, unit: float, squared: bool) -> Ar
     if is_same:
         D = xp.where(xp.eye(D.shape[0], dtype=xp.bool, device=D.device), 0.0, D)
     if not squared:
-        rounding = 8 * float(np.finfo(float).eps) * xp.max(D)
-        D = xp.sqrt(xp.where(rounding > D, 0.0, D))
+        D = xp.sqrt(xp.where(8 * float(np.finfo(float).eps) * xp.max(D) > D, 0.0, D))
     return xp.astype(-D, dtype, copy=False)
 
 
@@ -346,8 +345,7 @@ def _distances(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
     R = np.asarray(cdist(X, Y))
     largest = max(np.abs(X).max(initial=0.0), np.abs(Y).max(initial=0.0))
-    rounding = 4 * X.shape[1] * np.finfo(float).eps * largest
-    R[rounding >= R] = 0.0
+    R[4 * X.shape[1] * np.finfo(float).eps * largest >= R] = 0.0
     return R
 
 

@@ -198,9 +198,7 @@ def find_layout(
 
 
 def _is_filled(cell: object) -> bool:
-    if isinstance(cell, str):
-        return bool(cell.strip())
-    return cell is not None and cell == cell
+    return bool(cell.strip()) if isinstance(cell, str) else cell is not None and cell == cell
 
 
 def _filled(row: Row) -> set[int]:

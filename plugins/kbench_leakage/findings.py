@@ -140,9 +140,7 @@ def _percent(share: float) -> str:
 
 def _number(value: float) -> str:
     """Write an R2 without rounding it up to 1."""
-    if value < 0.9985 or value > 1 - 1e-9:
-        return f"{value:.3f}"
-    return f"{min(value, 0.9999):.4f}"
+    return f"{value:.3f}" if value < 0.9985 or value > 1 - 1e-9 else f"{min(value, 0.9999):.4f}"
 
 
 @dataclass(frozen=True)

@@ -502,8 +502,7 @@ def _solver(H: Array, penalty: np.ndarray) -> Solve:
 
     Sums of float32 may be indefinite without a larger diagonal.
     """
-    given = H if H.ndim == 1 else diagonal(H)
-    raised = given + penalty
+    raised = (H if H.ndim == 1 else diagonal(H)) + penalty
     largest = float(raised.max())
     # a column without penalty and without curvature
     raised = np.where(raised > 0.0, raised, 1.0)

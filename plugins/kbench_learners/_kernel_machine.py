@@ -16,8 +16,7 @@ class KernelMixin:
         """Set `kernel_`; return the rows, as the kernel takes them, and their Gram matrix."""
         self.kernel_ = resolve_kernel(self.kernel).resolve(X)
         rows = self.kernel_.take(X, np.arange(X.shape[0]))
-        precomputed = isinstance(self.kernel_, Precomputed)
-        return rows, self.kernel_(X, rows if precomputed else None)
+        return rows, self.kernel_(X, rows if isinstance(self.kernel_, Precomputed) else None)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -117,8 +117,7 @@ class StochasticFit:
         for k in self._running if weight.any() else ():
             each = self._fitted[k]
             scores = Z @ each.coef_.T + each.intercept_ if hasattr(each, "coef_") else 0.0
-            losses = _LOSSES[each.loss](self._signs[codes] * scores)
-            self._sums[k] += weight @ losses.mean(axis=1)
+            self._sums[k] += weight @ _LOSSES[each.loss](self._signs[codes] * scores).mean(axis=1)
             each.partial_fit(Z, y, self._classes, weight)
 
     def step(self):

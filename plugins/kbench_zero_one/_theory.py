@@ -153,8 +153,7 @@ def _chebyshev_series(L):
     """Return the Chebyshev coefficients of the sigmoid down to rounding errors."""
     # the nearest poles, +- i pi / (4 L), set the rate: |c_n| falls as rho^-n
     pole = math.pi / (4 * L)
-    rho = pole + math.sqrt(1 + pole**2)
-    n = math.ceil(40 / math.log(rho)) + 16
+    n = math.ceil(40 / math.log(pole + math.sqrt(1 + pole**2))) + 16
     coefficients = dct(sigmoid(np.cos((np.arange(n) + 0.5) * math.pi / n), L), type=2) / n
     coefficients[0] /= 2
     coefficients[2::2] = 0.0  # sigmoid minus 1/2 is odd

@@ -4,7 +4,7 @@ The best method is the one with the best mean of the metric. A method is *within
 the corrected resampled t-test finds no significant difference (p > 0.05, Nadeau and Bengio 2003)
 and it is at most 0.01 less accurate, or its error at most 2 % larger. The second condition is
 needed because a test on few splits has little power. Of the methods within noise, the one with the
-shortest fit is recommended if the fit of the best takes at least three times as long.
+shortest fit is recommended if the fit of the best takes at least ten times as long.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ On fewer, a rare class has a handful of rows, and the best of many scores is noi
 SAMPLED = 0.5
 
 # How many times as fast a method within noise is fitted that is recommended instead of the best.
-FASTER = 3
+FASTER = 10
 
 # Standard errors by which a score of one split differs from that of a baseline.
 APART = 3.0

@@ -366,9 +366,7 @@ class Schedule:
         n_splits = min(cell.n_splits, MAX_SPLITS)
         split = next((i for i in range(n_splits) if self._is_open(cell, i)), None)
         longest = max(self._costs.pace_of(r) * r.seconds for r in dict(cell.results).values())
-        if split is None or longest > self._left:
-            return None
-        return longest, (cell, split)
+        return None if split is None or longest > self._left else (longest, (cell, split))
 
     def _is_promising(self, ladder: Ladder) -> bool:
         """Whether a method is not clearly worse than the best first one on the same rows.

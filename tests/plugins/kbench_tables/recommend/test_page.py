@@ -65,7 +65,7 @@ def test_what_no_test_tells_apart_but_is_clearly_less_accurate_is_not_taken():
 def test_those_within_noise_of_the_quickest_are_named():
     rows = [row("quick", BEST, 0.1), row("slow", NEAR, 9.0), row("bad", FAR, 0.01)]
     text = " ".join(advise(rows).sentences)
-    assert "Within noise of it, but not 3 times as fast to fit: slow + ridge (0.916)." in text
+    assert "Within noise of it, but not 10 times as fast to fit: slow + ridge (0.916)." in text
 
 
 def test_a_clear_winner_is_called_one():
@@ -213,6 +213,8 @@ def test_rows_on_samples_are_compared_on_their_common_splits():
     found = advise([full, sample], nested=True)
     assert found.chosen.feature_map == "full"
     near = nested("near", [0.951], 80_000.0, fit_time_s=9.0)
+    assert advise([full, near], nested=True).chosen is near  # not ten times as long
+    near = nested("near", [0.951], 80_000.0, fit_time_s=11.0)
     text = " ".join(advise([full, near], nested=True).sentences)
     assert "within noise of the most accurate, near + ridge (0.951 on 1 of 5 splits)" in text
     better = nested("better", [0.99], 5000.0)
