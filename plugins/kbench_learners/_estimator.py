@@ -205,7 +205,8 @@ class ProbabilityClassifier(ClassifierMixin, Estimator):
         ndarray, shape (n_samples,)
             Labels.
         """
-        return self.classes_[(self.predict_proba(X) / self._costs).argmax(axis=1)]
+        codes = (self.predict_proba(X) / self._costs).argmax(axis=1)  # raises NotFittedError
+        return self.classes_[codes]
 
 
 def row_weights(sample_weight, n_samples: int) -> np.ndarray | None:
