@@ -165,7 +165,7 @@ def stratified_folds(
     return Folds(fold_of, n_folds)
 
 
-@lru_cache(maxsize=4)  # thousands of groups take seconds, and all folds are made at once
+@lru_cache(maxsize=1)  # thousands of groups take seconds, and all folds are made at once
 def _folds_of_groups(y: bytes, groups: bytes, n_folds: int, seed: int) -> np.ndarray:
     from sklearn.model_selection import StratifiedGroupKFold
 

@@ -10,6 +10,7 @@ from sklearn import get_config
 from sklearn.kernel_approximation import PolynomialCountSketch
 from sklearn.metrics.pairwise import polynomial_kernel
 from sklearn.preprocessing import PolynomialFeatures, SplineTransformer
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from kbench.arrays import full, host_type, like, namespace, take, to_numpy
@@ -138,8 +139,9 @@ class PolynomialMap(_NamedMap):
 
 
 def _for_scikit_learn(X):
-    """Return rows as estimators of scikit-learn take them: of numpy, unless it dispatches."""
-    return X if namespace(X) is np or get_config()["array_api_dispatch"] else to_numpy(X)
+    """Return rows as PolynomialFeatures takes them: of numpy where it does not dispatch (1.7)."""
+    given = get_config()["array_api_dispatch"] and get_tags(PolynomialFeatures()).array_api_support
+    return X if given or namespace(X) is np else to_numpy(X)
 
 
 class PolynomialSketch(FitsOnBlocks, PolynomialCountSketch):

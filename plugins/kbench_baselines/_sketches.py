@@ -43,9 +43,7 @@ def padded_size(n_features):
 
 def rows_together(size, X):
     """Return the number of rows of `size` numbers to transform at once: numpy's stay in cache."""
-    if namespace(X) is not np:
-        return max(256, 2**24 // size)
-    return min(256, max(8, 2**16 // size))
+    return max(256, 2**24 // size) if namespace(X) is not np else min(256, max(8, 2**16 // size))
 
 
 PROJECTIONS = ("rademacher", "srht", "countsketch")

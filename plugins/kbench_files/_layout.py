@@ -421,8 +421,7 @@ def _find_sums(rows: Sequence[Numbered], table: _Values) -> dict[int, Row]:
 
 def _find_names(head: Sequence[Row], width: int) -> tuple[int, int]:
     """Return the first and the last row of names; (0, 0) if no rows can be."""
-    is_comment = [bool(row) and str(row[0]).startswith("#") for row in head]
-    start = [*is_comment, False].index(False)
+    start = [*[bool(row) and str(row[0]).startswith("#") for row in head], False].index(False)
     if start == 1 and len(head[0]) > 1 and any(map(_is_value, head[1] if len(head) > 1 else ["1"])):
         start = 0  # the only comment is the row of names
     for i in range(start, min(MAX_ABOVE, len(head))):

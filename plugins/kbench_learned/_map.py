@@ -38,8 +38,7 @@ def refuse_without_gradient(base: object) -> None:
     try:
         _ = base.input_gradient
     except AttributeError as error:
-        name = type(base).__name__
-        reason = error.__cause__ or f"{name} has no method input_gradient"
+        reason = error.__cause__ or f"{type(base).__name__} has no method input_gradient"
         raise ValueError(
             f"base_map must have a gradient in its inputs: {reason}. Maps of kbench that have "
             f"one are {', '.join(DIFFERENTIABLE)}"

@@ -301,5 +301,4 @@ def standard_error(differences: np.ndarray, n_fit: int) -> float:
     rows is therefore multiplied by 1 + n_held_out / n_fit (Nadeau and Bengio, Machine Learning 52,
     2003).
     """
-    held_out = len(differences)
-    return float(differences.std() * np.sqrt(1 / held_out + 1 / n_fit))
+    return float(differences.std() * np.sqrt(1 / len(differences) + 1 / n_fit))

@@ -235,8 +235,7 @@ class _Spectrum:
         grid = np.log(unit * np.geomspace(_MIN_SIGNAL, _MAX_SIGNAL, int(decades * _PER_DECADE)))
         losses = np.array([loss(x) for x in grid])
         # of equal ones the first, which has the least signal
-        equal = losses <= losses.min() + 1e-9 * max(1.0, abs(losses.min()))
-        best = int(np.flatnonzero(equal)[0])
+        best = int(np.flatnonzero(losses <= losses.min() + 1e-9 * max(1.0, abs(losses.min())))[0])
         around = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
         found = minimize_scalar(loss, bounds=around, method="bounded", options={"xatol": 1e-8})
         ratio = float(np.exp(found.x if found.fun < losses[best] else grid[best]))

@@ -221,8 +221,7 @@ def _longest(value, direction) -> float:
 
 def _snap(x, s, z, w, upper):
     """Put variables whose multiplier outweighs them on their bound."""
-    a = np.where(x / upper < z * 1e-3, 0.0, x)
-    return np.where(s / upper < w * 1e-3, upper, a)
+    return np.where(s / upper < w * 1e-3, upper, np.where(x / upper < z * 1e-3, 0.0, x))
 
 
 def _relative_gap(Q, a, upper) -> float:

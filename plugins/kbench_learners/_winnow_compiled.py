@@ -44,7 +44,6 @@ def winnow_pass(X, signs, order, learning_rate, largest_exponent, a, w, total, s
         for j in range(p):
             total[j] += survived * w[j]
             a[j] += sign * row[j]
-            exponent = min(max(learning_rate * a[j], -largest_exponent), largest_exponent)
-            w[j] = np.sinh(exponent)
+            w[j] = np.sinh(min(max(learning_rate * a[j], -largest_exponent), largest_exponent))
         survived = 0
     return count, survived

@@ -46,8 +46,7 @@ def inputs(requires: str | None = None, n_samples: int = 60, seed: int = 0) -> n
     True
     """
     rng = np.random.default_rng(seed)
-    draw = rng.random if requires == "nonnegative" else rng.standard_normal
-    X = draw((n_samples, N_FEATURES))
+    X = (rng.random if requires == "nonnegative" else rng.standard_normal)((n_samples, N_FEATURES))
     X[rng.random(X.shape) < 0.1] = 0.0
     if requires == "unit_ball":
         X /= 1.05 * np.linalg.norm(X, axis=1).max()

@@ -66,9 +66,7 @@ def prepare(path: Path) -> None:
     except sqlite3.DatabaseError as error:
         raise StoreError(f"the MLflow store {name} cannot be read: {error}") from error
     # MLflow would migrate in place, and an interrupted migration cannot be resumed.
-    from mlflow.store.db import utils
-
-    needed = str(vars(utils)["_get_latest_schema_revision"]())
+    needed = _schema()
     if versions != [needed]:
         raise StoreError(
             f"the MLflow store {name} has schema {', '.join(versions) or 'none'} where the "
@@ -76,6 +74,12 @@ def prepare(path: Path) -> None:
             f"and run `mlflow db upgrade {shlex.quote(name)}`; if its creation was interrupted, "
             "move the file away; kbench creates a new store and uploads all results again"
         )
+
+
+def _schema() -> str:
+    from mlflow.store.db import utils
+
+    return str(vars(utils)["_get_latest_schema_revision"]())
 
 
 def check_lock(path: Path) -> None:
@@ -170,7 +174,8 @@ _INPUT = """
     WHERE experiment_id = ? AND name = ? AND digest = ?
 """
 
-_MOVED = "UPDATE experiments SET artifact_location = ?, creation_time = ?, last_update_time = ?"
+_MOVED = """UPDATE experiments SET artifact_location = ?, creation_time = ?, last_update_time = ?
+    WHERE ? = (SELECT version_num FROM alembic_version)"""
 
 
 def create(path: Path) -> None:
@@ -212,7 +217,9 @@ def _migrate(path: Path, artifacts: Path) -> None:
     try:
         shutil.copyfile(kept, path)
         with contextlib.closing(sqlite3.connect(path)) as database, database:
-            database.execute(_MOVED, (f"{artifacts.as_uri()}/0", *[int(1000 * time.time())] * 2))
+            moved = f"{artifacts.as_uri()}/0", *[int(1000 * time.time())] * 2, _schema()
+            if not database.execute(_MOVED, moved).rowcount:
+                raise sqlite3.DatabaseError("of another schema")
     except (OSError, sqlite3.Error):
         from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
@@ -221,7 +228,7 @@ def _migrate(path: Path, artifacts: Path) -> None:
         store(engine_uri(path), artifacts.as_uri()).engine.dispose()
         with contextlib.suppress(OSError):
             kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, part := kept.with_suffix(f".{os.getpid()}"))
+            shutil.copyfile(path, part := kept.with_suffix(f".{uuid.uuid4().hex}"))
             part.replace(kept)
     if file_system(path) in _LOCAL_FILE_SYSTEMS:
         with contextlib.closing(sqlite3.connect(path)) as database:

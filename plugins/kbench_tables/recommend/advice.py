@@ -111,11 +111,10 @@ class _Comparison:
         chosen = min(alike, key=lambda row: row.metrics["fit_time_s"])
         if best in alike and best.metrics["fit_time_s"] < FASTER * chosen.metrics["fit_time_s"]:
             chosen = best
-        n_equal = 1 if chosen is best else len(equal)
-        beside = self.compare_all() if chosen is self.best else self.beside_best(chosen, n_equal)
+        n = 1 if chosen is best else len(equal)
         sentences = [
             self.describe(chosen),
-            *beside,
+            *(self.compare_all(alike) if chosen is self.best else self.beside_best(chosen, n)),
             *self.beside_boosting(chosen, boosted),
             *self.beside_baseline(chosen, baselines),
             *self.on_a_sample(chosen),
@@ -258,8 +257,8 @@ class _Comparison:
         low, high = map(self.format, ends)
         return f"95 % interval [{low}, {high}], p = {features.p_value(test.p)}"
 
-    def compare_all(self) -> list[str]:
-        """Return how certain it is that the best method is the best."""
+    def compare_all(self, alike: Sequence[features.Row]) -> list[str]:
+        """Return how certain it is that the best method is the best; some are as good (`alike`)."""
         further = [row for row in self.complete if row is not self.best]
         if not further:
             return []
@@ -272,10 +271,10 @@ class _Comparison:
         near.sort(key=lambda row: -self.metric.gain(self.level(row)))
         if not near:
             return [f"It is the {self.most}, and no other method is within noise of it."]
-        slower = f"but not {FASTER} times as fast to fit"
+        slower = f", but not {FASTER} times as fast to fit" if all(r in alike for r in near) else ""
         more = f" and {len(near) - 3} more" if len(near) > 3 else ""
         names = ", ".join(map(self.format_row, near[:3])) + more
-        return [f"It is the {self.most}. Within noise of it, {slower}: {names}."]
+        return [f"It is the {self.most}. Within noise of it{slower}: {names}."]
 
     def format_rows(self, row: features.Row) -> str:
         """Return on how many rows a method was fitted, if others had more."""

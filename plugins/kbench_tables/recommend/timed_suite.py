@@ -210,7 +210,7 @@ def _splits(protocol: Protocol, n_samples: int) -> Protocol:
         # four fifths of the rows train, as in the first split by time, which has the most; of a
         # small table, the second and third have three and two fifths
         return replace(protocol, n_folds=5)
-    if n_samples < HOLDOUT_FROM or protocol.cv != "stratified":
+    if n_samples < HOLDOUT_FROM:
         return protocol
     n_test = min(round(TEST_SHARE * n_samples), MAX_TEST_ROWS)
     return replace(protocol, cv="holdout", test_size=n_test)

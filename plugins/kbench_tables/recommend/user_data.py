@@ -42,6 +42,9 @@ FIRST_ROUNDS: Mapping[TaskType, str] = {task: f"{name}-timed" for task, name in 
 # are of few columns, and not copies.
 COPIES = 0.02, 0.9
 
+# Maximum number of rows of which copies are kept together: 50,000 distinct rows take 20 seconds.
+COPIES_ROWS = 10_000
+
 # Minimum number of rows: with fewer, a test set has fewer than four rows.
 MIN_ROWS = 20
 
@@ -64,8 +67,11 @@ class UserData:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings about the detected format of the file."""
-        return self.preview.warnings if self.preview else ()
+        """Warnings about the detected format of the file, and about copies of rows."""
+        told = self.preview.warnings if self.preview else ()
+        share = f"{100 * self.facts.duplicate_fraction:.1f} %"
+        words = f"{share} of the rows equal another row in all inputs: splits keep them together"
+        return (*told, words) if _has_copies(self.facts) else told
 
 
 def start_parents(registry: Registry) -> WarmParents:
@@ -117,11 +123,7 @@ def _preview_data(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) 
         if seen.target.kind == "numbers" or asked:
             ref = _with_task(ref, choice.task)
         facts = fetch_dataset(ref, registry)
-        told = leaks(facts, [role.name for role in seen.roles])
-        told += alike_classes(facts.target_names)
-        if _has_copies(facts):
-            share = f"{100 * facts.duplicate_fraction:.1f} %"
-            told.append(f"{share} of the rows have equal inputs; splits keep these together")
+        told = *leaks(facts, [role.name for role in seen.roles]), *alike_classes(facts.target_names)
         seen = replace(seen.for_classes(facts.n_classes), warnings=(*seen.warnings, *told))
         return UserData(ref, seen, facts, choice.sentence)
     data = _load_data(ref, label, asked, registry)
@@ -230,7 +232,8 @@ def sized_methods(
 
 def _has_copies(facts: DatasetFacts) -> bool:
     """Whether so many rows are copies that splits keep these together: a model may repeat them."""
-    return not facts.n_splits and COPIES[0] <= facts.duplicate_fraction <= COPIES[1]
+    is_share = COPIES[0] <= facts.duplicate_fraction <= COPIES[1]
+    return is_share and facts.n_samples <= COPIES_ROWS and not facts.n_splits
 
 
 def name_for_task(cells: Sequence[Cell], facts: DatasetFacts, registry: Registry) -> list[Cell]:

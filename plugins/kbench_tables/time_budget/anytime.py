@@ -285,7 +285,7 @@ class Schedule:
     def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, bool, float]:
         """Order steps: short ones first; second splits of few rows and second holdouts last."""
         seconds, (cell, split) = timed
-        most = max(n_train(each.cells[each.reached]) for each in self._ladders)
+        most = max(n_train(each.cells[each.reached]) for each in self._ladders if each.known)
         is_holdout = cell.cell.protocol.cv == "holdout"
         return split > 0 and n_train(cell) < most, split > 0 and is_holdout, seconds
 

@@ -68,6 +68,15 @@ def test_those_within_noise_of_the_quickest_are_named():
     assert "Within noise of it, but not 10 times as fast to fit: slow + ridge (0.916)." in text
 
 
+def test_a_method_that_is_faster_is_not_called_slow():
+    # on fewer rows, of which its fit takes a thousandth of the time
+    full = nested("full", [0.92], 80_000.0, fit_time_s=100.0)
+    sample = nested("sample", [0.9195], 5000.0, fit_time_s=0.1)
+    text = " ".join(advise([full, sample], nested=True).sentences)
+    assert "Within noise of it: sample + ridge (0.919)." in text
+    assert "as fast" not in text
+
+
 def test_a_clear_winner_is_called_one():
     found = advise([row("good", BEST, 1.0), row("bad", FAR, 0.1)])
     assert "significantly more accurate than the other method" in " ".join(found.sentences)

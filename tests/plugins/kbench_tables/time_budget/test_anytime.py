@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from kbench.planning.planned import PlannedCell
-from kbench.records import ACCURACY, Cell, DatasetFacts, Details, Protocol, Ref, Result
+from kbench.records import ACCURACY, Cell, DatasetFacts, Details, Problem, Protocol, Ref, Result
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench_tables.time_budget.anytime import Schedule
@@ -197,9 +197,22 @@ def test_more_rows_come_before_a_second_holdout(registry):
     assert max(split for _, _, split in run.steps) == 4
 
 
-def test_second_splits_of_few_rows_come_last(registry):
-    methods = {"cheap": (1, GOOD), "slow": (900, GOOD)}
-    run = Run(registry, 150.0, methods, ["cheap"])
+class WithSkipped(Run):
+    """A run whose method "alike" is skipped."""
+
+    def plan(self, given):
+        planned = super().plan(given)
+        if given.learner.label == "alike":
+            planned.problem = Problem("skipped", "no memory")
+        return planned
+
+
+@pytest.mark.parametrize("kind", [Run, WithSkipped])
+def test_second_splits_of_few_rows_come_last(registry, kind):
+    methods = {"cheap": (1, GOOD), "slow": (900, GOOD), "alike": (1e9, GOOD)}
+    if kind is Run:
+        del methods["alike"]
+    run = kind(registry, 150.0, methods, ["cheap"])
     seconds = [(name, n) for name, n, split in run.steps if split]
     assert [name for name, _ in seconds] == ["cheap"] * 4 + ["slow"] * (len(seconds) - 4)
     assert 0 < run.most_rows("slow") < N_TRAIN
