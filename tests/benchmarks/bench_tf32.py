@@ -1,4 +1,4 @@
-"""What TF32 would change: ridge regression from Gram matrices of rounded inputs, simulated.
+"""Simulate TF32 in ridge regression: Gram matrices of rounded inputs.
 
     python tests/benchmarks/bench_tf32.py rows.csv ...
 

@@ -207,15 +207,23 @@ class WithSkipped(Run):
         return planned
 
 
-@pytest.mark.parametrize("kind", [Run, WithSkipped])
-def test_second_splits_of_few_rows_come_last(registry, kind):
-    methods = {"cheap": (1, GOOD), "slow": (900, GOOD), "alike": (1e9, GOOD)}
-    if kind is Run:
-        del methods["alike"]
-    run = kind(registry, 150.0, methods, ["cheap"])
+def test_second_splits_of_few_rows_come_last(registry):
+    methods = {"cheap": (1, GOOD), "slow": (900, GOOD)}
+    run = Run(registry, 150.0, methods, ["cheap"])
     seconds = [(name, n) for name, n, split in run.steps if split]
     assert [name for name, _ in seconds] == ["cheap"] * 4 + ["slow"] * (len(seconds) - 4)
     assert 0 < run.most_rows("slow") < N_TRAIN
+
+
+def test_a_skipped_method_does_not_count_as_one_of_all_rows(registry):
+    methods = {"cheap": (40, GOOD), "slow": (100, GOOD)}
+    run = Run(registry, 60.0, methods, ["cheap"])
+    # nothing reached all rows: those that reached the most come first
+    seconds = [(name, n) for name, n, split in run.steps if split]
+    assert seconds[0] == ("cheap", 20_000)
+    assert run.most_rows("cheap") == 20_000 > run.most_rows("slow")
+    with_one = WithSkipped(registry, 60.0, methods | {"alike": (1, GOOD)}, ["cheap"])
+    assert with_one.steps == run.steps
 
 
 def test_what_was_too_long_for_its_share_comes_before_second_splits(registry):
