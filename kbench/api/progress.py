@@ -313,9 +313,8 @@ class NotebookTable(LiveTable):
     def __exit__(self, *exc_info: object) -> None:
         self._stop.set()
         self._drawing.join()
-        tasks = self._progress.tasks[0]
         failed = f", {self._n_failures} failed" if self._n_failures else ""
-        self._show(f"{plural(int(tasks.completed), 'task')} computed{failed}")
+        self._show(f"{plural(int(self._progress.tasks[0].completed), 'task')} computed{failed}")
 
     def _redraw(self) -> None:
         while not self._stop.wait(self.EVERY_S):

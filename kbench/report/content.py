@@ -137,12 +137,11 @@ def machine_facts(owner: str) -> dict[str, str]:
     facts = machine.describe()
     if facts.id != owner:
         return {"machine": owner}
-    versions = ", ".join(f"{name} {version}" for name, version in facts.versions.items())
     return {
         "machine": owner,
         "cpu": facts.cpu,
         "cores": f"{facts.physical_cores} ({facts.logical_cores} hardware threads)",
         "memory": f"{facts.memory_mib / 1024:.1f} GiB",
         "system": facts.system,
-        "versions now": versions,
+        "versions now": ", ".join(f"{name} {version}" for name, version in facts.versions.items()),
     }

@@ -113,9 +113,8 @@ def places(rows: Sequence[Row], method: Method, metric: Metric = ACCURACY) -> li
         better = sum(value > ours for value in values.values())
         tied = sum(value == ours for value in values.values())
         best = max(values, key=values.__getitem__)
-        rank = 1 + better + tied / 2
         pair = (metric.gain(ours), best, metric.gain(values[best]))
-        places.append(Place(dataset, rank, len(values) + 1, *pair))
+        places.append(Place(dataset, 1 + better + tied / 2, len(values) + 1, *pair))
     return sorted(places, key=lambda place: (place.rank - 1) / (place.of - 1))
 
 

@@ -325,9 +325,8 @@ class _SparseRows:
     def _collect(self) -> None:
         from scipy.sparse import csr_matrix
 
-        shape = (len(self._ends) - 1, len(self._columns))
         parts = tuple(map(np.asarray, (self._values, self._indices, self._ends)))
-        self._rows.append(csr_matrix(parts, shape=shape))
+        self._rows.append(csr_matrix(parts, shape=(len(self._ends) - 1, len(self._columns))))
         self._begin_block()
 
     def table(self) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -144,11 +144,7 @@ def _encode(column: Column, source: str, is_asked: bool) -> tuple[np.ndarray, li
             f"than the {MAX_NUMERIC_LABELS} that are treated as classes. {remedy}."
         )
     codes = np.where(present, np.searchsorted(different, values), -1)
-    return codes, [_write(value) for value in different]
-
-
-def _write(value: Any) -> str:
-    return f"{value:.0f}" if value == np.round(value) else repr(float(value))
+    return codes, [f"{v:.0f}" if v == np.round(v) else repr(float(v)) for v in different]
 
 
 def _occurring(

@@ -214,7 +214,8 @@ class Claims:
         if row.family in (BASELINE, KERNEL) or row.value(self.data.scores.metric.name) is None:
             return []
         entries = []
-        is_map = row.family != INPUTS and row.feature_map not in _inputs(rows)
+        inputs = {each.feature_map for each in rows if each.family in (INPUTS, BASELINE)}
+        is_map = row.family != INPUTS and row.feature_map not in inputs
         for other in rows:
             if other.value(self.data.scores.metric.name) is None:
                 continue
@@ -251,11 +252,6 @@ def _differ(rows: Sequence[features.Row]) -> bool:
     """Whether the searches of some datasets have no common metric or unit."""
     metrics = {row.searched for row in rows}
     return len(metrics) > 1 or (len(rows) > 1 and any(each and each.in_units for each in metrics))
-
-
-def _inputs(rows: Sequence[features.Row]) -> set[str]:
-    """Return the maps of the methods that work on the inputs as they are."""
-    return {row.feature_map for row in rows if row.family in (INPUTS, BASELINE)}
 
 
 def _by_seed(rows: Sequence[features.Row], splits: Sequence[str], name: str) -> features.Array:

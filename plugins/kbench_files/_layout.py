@@ -180,7 +180,6 @@ def find_layout(
         n_skipped = plural(len(skipped), "empty row or comment", "empty rows or comments")
         notices.append(f"{n_skipped} not read, the first is row {skipped[0]:,}")
     places, about = _find_columns(kept, names)
-    is_first = first == last == 1 + sum(not row for row in head[: first - 1])
     return Layout(
         names=tuple(names[place] for place in places),
         places=places,
@@ -188,7 +187,7 @@ def find_layout(
         header_row=header_row,
         rows=(last + 1, kept[-1][0] if kept and len(kept) < len(rows) else n_rows),
         notices=(*notices, *about),
-        is_plain=is_first
+        is_plain=first == last == 1 + sum(not row for row in head[: first - 1])
         and not notices
         and not about
         and not any(r for _, r in rows[len(kept) :]),

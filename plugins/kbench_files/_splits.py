@@ -28,8 +28,7 @@ def add_splits(dataset: Dataset, n_rows: int, path: str | None, overlapping: boo
     is_test, names = _read(file, n_rows, label)
     if dataset.row_ids is not None:
         is_test = is_test[np.asarray(dataset.row_ids)]
-    counts = is_test.sum(axis=0)
-    for name, count in zip(names, counts, strict=True):
+    for name, count in zip(names, is_test.sum(axis=0), strict=True):
         if count in (0, len(is_test)):
             which = "no row" if count == 0 else f"all {len(is_test):,} rows"
             raise DatasetError(

@@ -163,10 +163,8 @@ def _block(
         elif types.is_decimal(column.type):
             # by its digits, as Python does it
             plain[name] = column.cast(pyarrow.string()).cast(pyarrow.float64())
-        elif types.is_null(column.type):
-            plain[name] = column.cast(pyarrow.float64())
         else:
-            plain[name] = column
+            plain[name] = column.cast(pyarrow.float64()) if types.is_null(column.type) else column
     if plain:
         table = pyarrow.table(plain).replace_schema_metadata(batch.schema.metadata)
         frame = table.to_pandas(split_blocks=True)

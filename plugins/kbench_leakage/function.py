@@ -98,9 +98,8 @@ def _matrix(X: Any, names: Sequence[str]) -> tuple[list[str], list[str], Any]:
     """Return names, kinds and a matrix of numbers."""
     if hasattr(X, "dtypes") and hasattr(X, "iloc"):
         columns = [_column(X.iloc[:, j]) for j in range(X.shape[1])]
-        kinds = [kind for _, kind in columns]
         matrix = np.column_stack([each for each, _ in columns]) if columns else np.empty(X.shape)
-        return [str(name) for name in X.columns], kinds, matrix
+        return [str(name) for name in X.columns], [kind for _, kind in columns], matrix
     if hasattr(X, "tocsr"):
         X = X.tocsr()
     else:

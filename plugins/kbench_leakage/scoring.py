@@ -99,9 +99,8 @@ def score(predicted: np.ndarray, targets: Targets, train: Targets) -> Score:
     if targets.is_constant:
         return NONE
     if targets.is_numeric:
-        error = float(((predicted - targets.columns) ** 2).sum())
         total = float(((targets.columns - targets.columns.mean(axis=0)) ** 2).sum())
-        return Score(1.0 - error / total)
+        return Score(1.0 - float(((predicted - targets.columns) ** 2).sum()) / total)
     truth = targets.values
     accuracy = float((predicted.argmax(axis=1) == truth).mean())
     base = float((truth == np.bincount(train.values).argmax()).mean())
@@ -366,10 +365,8 @@ def interpolate(
     right = np.searchsorted(places, group[matched].astype(np.int64) * width + rank[matched])
     of_right = np.minimum(right, len(places) - 1)
     of_left = np.maximum(right - 1, 0)
-    has_right = group_known[of_right] == group[matched]
-    has_left = (group_known[of_left] == group[matched]) & (right > 0)
-    of_right = np.where(has_right, of_right, of_left)
-    of_left = np.where(has_left, of_left, of_right)
+    of_right = np.where(group_known[of_right] == group[matched], of_right, of_left)
+    of_left = np.where((group_known[of_left] == group[matched]) & (right > 0), of_left, of_right)
     values = x_known[order]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         part = (x[matched] - values[of_left]) / (values[of_right] - values[of_left])

@@ -341,9 +341,8 @@ def _splits(file: Path, dataset: Dataset, label: str) -> list[Split]:
         position[dataset.row_ids] = np.arange(n)
     if rows.min() < 0 or rows.max() >= len(position):
         raise DatasetError(f"{label}: its splits refer to rows that the data lack")
-    which = np.stack([repeat, fold])
     order = np.lexsort((fold, repeat))
-    cuts = np.flatnonzero(np.any(np.diff(which[:, order], axis=1), axis=0)) + 1
+    cuts = np.flatnonzero(np.any(np.diff(np.stack([repeat, fold])[:, order], axis=1), axis=0)) + 1
     splits = []
     for index, part in enumerate(np.split(order, cuts)):
         own = position[rows[part]]

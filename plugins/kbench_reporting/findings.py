@@ -166,12 +166,10 @@ def _power(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
 
 def what_was_run(rows: Sequence[Row]) -> dict[str, object]:
     """Return when the first task began and the last ended, protocols, and versions of kbench."""
-    begun = min((row.start_ms for row in rows if row.start_ms), default=0)
-    ended = max((row.end_ms for row in rows if row.end_ms), default=0)
     protocols = {tuple(sorted(row.protocol.items())): row.protocol for row in rows}
     return {
-        "begun": _moment(begun),
-        "ended": _moment(ended),
+        "begun": _moment(min((row.start_ms for row in rows if row.start_ms), default=0)),
+        "ended": _moment(max((row.end_ms for row in rows if row.end_ms), default=0)),
         "protocols": [dict(protocol) for protocol in protocols.values() if protocol],
         "versions": sorted({row.version for row in rows if row.version}),
     }

@@ -314,8 +314,7 @@ def _assign_role(profile: ColumnProfile, asked: Params) -> Role:
     is_free = is_free and profile.kinds == {"strings"} and not (_is_id(name) and share > 0.5)
     if is_free and (column := profile.units.column(name)) is not None:
         return _encode_units(profile, column)
-    is_text = profile.n_different > TEXT_ABOVE and (share > 0.5 or profile.is_many)
-    if is_text and not is_kept:
+    if (profile.n_different > TEXT_ABOVE and (share > 0.5 or profile.is_many)) and not is_kept:
         n_different = f"more than {MAX_KEPT:,}" * profile.is_many or f"{profile.n_different:,}"
         read_as = "an identifier" if _is_id(name) else "text"
         note = f"{n_different} different values in {n:,} rows; {_keeping(name)}"

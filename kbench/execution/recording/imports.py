@@ -255,10 +255,7 @@ class Imports:
             if running and running not in self._loaded:
                 return  # a package imports what it needs itself
             who = self._reader()
-        if who:
-            self._add(self._later, who, needed)
-        else:
-            self._add(self._later, TASK, filter(self._is_own, needed))
+        self._add(self._later, who or TASK, needed if who else filter(self._is_own, needed))
 
     def _add(self, edges: dict[str, dict[str, None]], who: str, names: Iterable[str]) -> None:
         edges_of = edges.setdefault(who, {})

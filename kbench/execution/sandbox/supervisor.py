@@ -362,13 +362,12 @@ class Supervisor:
             # Mapped pages are resident memory already, and may have become more since.
             # Where other shared pages are mapped too, this is too little.
             memories = [processes.memory(pid) for pid in (call.pid, *descendants)]
-            unseen = max(0, held - sum(memory.shared for memory in memories))
             # the sum of resident sizes would count shared pages once per process
             if descendants:
                 resident = sum(map(processes.proportional_memory, (call.pid, *descendants)))
             else:
                 resident = memories[0].resident
-            call.record_peak(0, resident + unseen)
+            call.record_peak(0, resident + max(0, held - sum(memory.shared for memory in memories)))
             call.next_shared = time.monotonic() + SHM_POLL_S
 
     def _scan_shared_memory(self, created: int) -> None:

@@ -129,9 +129,8 @@ def median_interval(
 
 def _studentise(centred: Array, weights: Array) -> Array:
     """Return the t statistic of each column in each resample, 0 if all values are equal."""
-    n = len(centred)
     means, squares = weights @ centred, weights @ centred**2
-    variance = (squares - means**2) / (n - 1)
+    variance = (squares - means**2) / (len(centred) - 1)
     differ = variance > _EQUAL * squares  # of equal values the difference is a rounding error
     return np.divide(means, np.sqrt(variance), out=np.zeros_like(means), where=differ)
 

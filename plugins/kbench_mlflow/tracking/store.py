@@ -59,8 +59,7 @@ def _persistent(
                 wait_s = max(least_s, asked_s or 0.0)
                 hopeless = attempt > 0 and asked_s is None
                 slow = time.monotonic() - started > _SLOW_S
-                longest_s = min(RETRY_AFTER_S, _ALL_WAITS_S - store.waited_s)
-                if hopeless or slow or wait_s > longest_s:
+                if hopeless or slow or wait_s > min(RETRY_AFTER_S, _ALL_WAITS_S - store.waited_s):
                     raise
                 store.waited_s += wait_s
                 time.sleep(wait_s)

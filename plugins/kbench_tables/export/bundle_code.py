@@ -162,8 +162,7 @@ class _Module:
                 top = str(name).partition(".")[0]
                 if top in tops or top in sys.stdlib_module_names:
                     continue
-                in_function = self.name.partition(".")[0] in OWN and node.col_offset > 0
-                if not in_function:
+                if self.name.partition(".")[0] not in OWN or node.col_offset == 0:
                     yield top, may_fail
 
     def rewrite(self, tops: Collection[str]) -> bytes:

@@ -155,7 +155,10 @@ def _facts(
         "cell_key": key,
         "feature_map": cell.feature_map.label,
         "learner": cell.learner.label,
-        "chosen": {name: _plain(value) for name, value in fitted.chosen.items()},
+        "chosen": {
+            name: value if isinstance(value, str | int | float | None) else str(value)
+            for name, value in fitted.chosen.items()
+        },
         "dataset": cell.dataset.label,
         "dataset_source": dataset.source,
         "dataset_checksum": dataset.checksum,
@@ -198,10 +201,6 @@ def _read_scores(row: features.Row, task: TaskType) -> Facts:
         **{name: row.value(name) for name in _MEASURED},
         "machine": row.machine,
     }
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool) or value is None else str(value)
 
 
 def check_export(folder: Path, onnx: bool = False) -> None:

@@ -40,8 +40,7 @@ class Comparison:
             protocol = replace(protocol, calibration="sigmoid")
         metric = self.metric
         # what all learners have during a search, without calibration
-        has = {"predictions": True, "scores": n_classes == 2}
-        if metric is None or not has.get(metric.needs):
+        if metric is None or not {"predictions": True, "scores": n_classes == 2}.get(metric.needs):
             return protocol
         decides = n_classes == 2 and metric.name in DECIDED
         if decides and metric.name != BALANCED:

@@ -100,8 +100,7 @@ def prepare_data(
     DatasetError is raised if the file cannot be read, or its target is unusable; see `choose`.
     """
     ref = dataset_of_file(path, registry=registry, **options)
-    source = registry.get("dataset", ref.name)
-    if keep and source.rows is None:
+    if keep and registry.get("dataset", ref.name).rows is None:
         raise DatasetError(f"file {path!r}: {option('keep')} does not apply to {ref.name} files")
     # profiling and loading each read the file
     with reject_changes(list_files(Path(path).expanduser()), f"file {path!r}"):
