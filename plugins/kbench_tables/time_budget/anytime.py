@@ -10,7 +10,8 @@ on the same rows advance, cheap tasks first, if the next task should end in time
 run on the last sample that they reach. The CPU time of a step without a search is predicted from
 the previous ones (`kbench_costs.prediction`), and multiplied by the ratio of seconds to CPU time of
 the last tasks: other programs slow a machine down. 4. The remaining time goes to the best methods:
-larger searches and wider maps. Second splits of methods that are clearly worse come last.
+larger searches and wider maps. Where a split says little, the best method gets its other splits
+before. Second splits of methods that are clearly worse come last.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from kbench_tables.time_budget.sample_sizes import (
     apply_chosen,
     class_shares,
     is_done,
+    level,
     n_train,
     refinements,
     standard_error,
@@ -52,6 +54,9 @@ REFINE_SHARE = 0.25
 
 # Number of standard errors by which a method must be worse to stop.
 NOISE = 2.0
+
+# Standard error of the score of a split, as a share of it, above which the best one is mostly luck.
+NOISY = 0.015
 
 # Number of first methods that are evaluated however short the time is: a linear method, and the
 # baseline that it is compared with.
@@ -98,6 +103,7 @@ class Schedule:
         self._ladders: list[Ladder] = []
         self._metric = ACCURACY
         self._until = math.inf
+        self._most: dict[int, float] = {}
         self._run: Run
         self.n_tasks = 0
         self._fixed: dict[tuple[str, str], PlannedCell] = {}
@@ -112,10 +118,9 @@ class Schedule:
         """Measure the pace of the machine; the result is in the cell."""
         if result.cpu_s > 0:
             self._last.append(result)
-            cpu_s = sum(each.cpu_s for each in self._last)
             # as if a task of one second had had the first pace: those of milliseconds have none
             seconds = self._first_pace + sum(each.seconds for each in self._last)
-            self._costs.pace = seconds / (1.0 + cpu_s)
+            self._costs.pace = seconds / (1.0 + sum(each.cpu_s for each in self._last))
 
     def steps(self) -> Iterator[tuple[PlannedCell, int]]:
         """Yield tasks until the time is over; then those of the first methods that lack a result.
@@ -213,6 +218,8 @@ class Schedule:
     # -- what comes next
 
     def _next(self) -> tuple[PlannedCell, int] | None:
+        reached = (each.cells[each.reached] for each in self._ladders if each.reached >= 0)
+        self._most = max(map(self._values, reached), key=len, default={})
         going = [ladder for ladder in self._ladders if not ladder.is_stopped]
         first = [ladder for ladder in going if ladder.is_first]
         for ladder in first:  # the searches come last among them
@@ -233,6 +240,13 @@ class Schedule:
                 cell = ladder.cells[0]
                 if self._is_open(cell, 0) and self._fits(ladder, cell):
                     return cell, 0
+            # further splits of the best method end its luck, and another one is the best then;
+            # a short method has all splits before, to compare others with
+            if steps and self._is_noisy(best := max(good, key=self._level)):
+                if len(self._most) < min(best.cells[0].n_splits, MAX_SPLITS):
+                    return min(steps, key=self._place)[1]
+                if (step := self._further(best)) is not None:
+                    return step[1]
             # the seconds of all splits that a cell still gets
             rests = (s * (min(cell.n_splits, MAX_SPLITS) - split) for s, (cell, split) in steps)
             share = 0.0 if self._refined else REFINE_SHARE
@@ -243,6 +257,13 @@ class Schedule:
             further = (ladder for ladder in first if ladder not in good)
             steps = [step for ladder in further if (step := self._further(ladder)) is not None]
         return min(steps, key=self._place)[1] if steps else None
+
+    def _is_noisy(self, ladder: Ladder) -> bool:
+        """Whether the score of one split says little, so that the best of many is mostly luck."""
+        cell = ladder.cells[ladder.reached]
+        metrics, shares = cell.results[0].metrics, class_shares(cell.dataset)
+        value, n_test = metrics.get(self._metric.name, 0.0), metrics.get("n_test", math.inf)
+        return standard_error(value, n_test, self._metric, shares) > NOISY * abs(value)
 
     def _refinement(self, good: Sequence[Ladder], most_s: float) -> PlannedCell | None:
         """Plan a larger search or a wider map of one of the best methods, if it should fit.
@@ -278,9 +299,12 @@ class Schedule:
         return None
 
     def _level(self, ladder: Ladder) -> float:
-        """Return the mean score of a method on the last sample that it reached."""
-        values = self._values(ladder.cells[ladder.reached]).values()
-        return sum(map(self._metric.gain, values)) / len(values) if values else -math.inf
+        """Return the mean score of a method on the last sample that it reached.
+
+        It is that over the splits of the method with the most.
+        """
+        values = self._values(ladder.cells[ladder.reached])
+        return self._metric.gain(level(values, self._most)) if values else -math.inf
 
     def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, bool, float]:
         """Order steps: short ones first; second splits of few rows and second holdouts last."""
@@ -386,8 +410,7 @@ class Schedule:
         common = mine.keys() & theirs.keys()
         if not common:
             return False
-        gain = self._metric.gain
-        behind = sum(gain(theirs[i]) - gain(mine[i]) for i in common) / len(common)
+        behind = self._metric.gain(sum(theirs[i] - mine[i] for i in common) / len(common))
         n_test = sum(cell.results[i].metrics.get("n_test", 1.0) for i in common)
         value, shares = sum(theirs.values()) / len(theirs), class_shares(cell.dataset)
         return bool(behind > NOISE * standard_error(value, n_test, self._metric, shares))

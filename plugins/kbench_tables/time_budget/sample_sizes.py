@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
@@ -278,6 +278,20 @@ def standard_error(
         share = min(max(value, 0.0), 1.0)
         return math.sqrt(max(share * (1 - share), 1 / n) / n)
     return abs(value) / math.sqrt(2 * n)
+
+
+def level(mine: Mapping[str | int, float], most: Mapping[str | int, float]) -> float:
+    """Return the mean of scores as it would be over all splits of another method.
+
+    `most` are scores by split; those of a method that lacks some are compared on the common ones.
+
+    >>> level({0: 0.8}, {0: 0.75, 1: 0.65})
+    0.75
+    """
+    common = mine.keys() & most.keys()
+    if not common or len(common) == len(most):
+        return sum(mine.values()) / len(mine)
+    return sum(most.values()) / len(most) + sum(mine[i] - most[i] for i in common) / len(common)
 
 
 def class_shares(facts: records.DatasetFacts | None) -> tuple[float, ...]:
