@@ -1,10 +1,11 @@
 """Recommend a method for one dataset from its rows of results, in sentences.
 
-The best method is the one with the best mean of the metric. A method is *within noise* of it if
-the corrected resampled t-test finds no significant difference (p > 0.05, Nadeau and Bengio 2003)
-and it is at most 0.01 less accurate, or its error at most 2 % larger. The second condition is
-needed because a test on few splits has little power. Of the methods within noise, the one with the
-shortest fit is recommended if the fit of the best takes at least ten times as long.
+The best method is the one with the best mean of the metric; if a method lacks splits, its mean is
+made worse by their standard error. A method is *within noise* of it if the corrected resampled
+t-test finds no significant difference (p > 0.05, Nadeau and Bengio 2003) and it is at most 0.01
+less accurate, or its error at most 2 % larger. The second condition is needed because a test on few
+splits has little power. Of the methods within noise, the one with the shortest fit is recommended
+if the fit of the best takes at least ten times as long.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from kbench import features
 from kbench.messages import number
 from kbench.records import ACCURACY, Metric, TaskType
-from kbench_tables.time_budget.sample_sizes import OVER_CLASSES, standard_error
+from kbench_tables.time_budget.sample_sizes import OVER_CLASSES, level, standard_error
 
 LEAST_SHARE = 0.2
 """Minimum rows of a method compared by a mean over classes, as a share of the most of any method.
@@ -94,14 +95,15 @@ class _Comparison:
         self.best = min(
             complete,
             key=lambda row: (
-                -metric.gain(float(f"{self.level(row):.12g}")),
+                -metric.gain(float(f"{self.cautious_level(row):.12g}")),
                 row.metrics["fit_time_s"],
             ),
         )
 
     def advice(self, baselines: Collection[str], boosted: Collection[str]) -> Advice:
         """Recommend the best method, or one within noise of it that is much faster to fit."""
-        equal = [row for row in self.complete if self.is_within_noise(row)]
+        near = [row for row in self.complete if self.is_within_noise(row)]
+        equal = [row for row in near if self.behind(row) <= self.margin]
         best = self.best
         if (ranking := self.by_ranking(equal)) is not None:
             equal, best = [row for row in equal if ranking.is_within_noise(row)], ranking.best
@@ -131,15 +133,25 @@ class _Comparison:
         return row.metrics[self.metric.name]
 
     def level(self, row: features.Row) -> float:
-        """Return the value of a row as it would be over the splits of the row with the most.
-
-        A row that lacks some of them is compared on the common ones.
-        """
+        """Return the value of a row as it would be over the splits of the row with the most."""
         mine, all_ = (each.by_split(self.metric.name) for each in (row, self.longest))
-        common = mine.keys() & all_.keys()
-        if not self.nested or not common or len(common) == len(all_):
-            return self.value(row)
-        return self.value(self.longest) + sum(mine[i] - all_[i] for i in common) / len(common)
+        return level(mine, all_) if self.nested and mine else self.value(row)
+
+    def cautious_level(self, row: features.Row) -> float:
+        """Return the level, made worse by the standard error of the splits that a row lacks.
+
+        The best of many scores on one split is luck.
+        """
+        n, most = (len(each.by_split(self.metric.name)) for each in (row, self.longest))
+        value, n_test = self.level(row), row.metrics.get("n_test", 0.0)
+        if not (self.nested and n and n_test):
+            return value
+        error = standard_error(value, n_test, self.metric, self.shares)
+        return value - self.metric.gain(error * math.sqrt(1 / n - 1 / most))
+
+    def behind(self, row: features.Row) -> float:
+        """Return how much worse a row is than the best one, by their cautious levels."""
+        return self.metric.gain(self.cautious_level(self.best) - self.cautious_level(row))
 
     @property
     def error(self) -> float:
@@ -193,7 +205,7 @@ class _Comparison:
             return True
         if self.metric.name not in row.metrics:
             return False
-        behind = self.metric.gain(self.level(self.best) - self.level(row))
+        behind = min(self.behind(row), self.metric.gain(self.level(self.best) - self.level(row)))
         test = self.test(self.best, row)
         if test is None:
             return self.nested and behind <= self.margin
@@ -236,8 +248,10 @@ class _Comparison:
 
     def beside_best(self, chosen: features.Row, n_equal: int) -> list[str]:
         test = self.test(self.best, chosen)
-        behind = self.format(abs(self.level(self.best) - self.level(chosen)))
-        gap = f"the difference is {behind}, less than one standard error"
+        behind = abs(self.level(self.best) - self.level(chosen))
+        n = behind / (self.error or math.inf)
+        n_errors = f"{n:.1f} standard errors" if n > 1 else "less than one standard error"
+        gap = f"the difference is {self.format(behind)}, {n_errors}"
         if test is not None:
             gap = f"the difference is {self.format(abs(test.difference))}, {self.say_test(test)}"
         if test is not None and test.is_zero:
@@ -268,7 +282,7 @@ class _Comparison:
             more = "more accurate" if self.most == "most accurate" else "better"
             return [f"It is significantly {more} than {them} (p <= {features.ALPHA})."]
         near = [row for row in further if self.is_within_noise(row)]
-        near.sort(key=lambda row: -self.metric.gain(self.level(row)))
+        near.sort(key=lambda row: -self.metric.gain(self.cautious_level(row)))
         if not near:
             return [f"It is the {self.most}, and no other method is within noise of it."]
         slower = f", but not {FASTER} times as fast to fit" if all(r in alike for r in near) else ""
@@ -295,7 +309,7 @@ class _Comparison:
         rows = [row for row in self.complete if row.learner in boosted]
         if not rows or chosen in rows:
             return []
-        row = max(rows, key=lambda row: self.metric.gain(self.level(row)))
+        row = max(rows, key=lambda row: self.metric.gain(self.cautious_level(row)))
         fitted = features.duration(row.metrics["fit_time_s"])
         sentence = (
             f"The best gradient boosting, {features.format_method(row.method)}, scores "

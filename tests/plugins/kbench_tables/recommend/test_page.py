@@ -221,11 +221,28 @@ def test_rows_on_samples_are_compared_on_their_common_splits():
     sample = nested("sample", [0.93], 5000.0, fit_time_s=0.1)
     found = advise([full, sample], nested=True)
     assert found.chosen.feature_map == "full"
-    near = nested("near", [0.951], 80_000.0, fit_time_s=9.0)
+    near = nested("near", [0.957], 80_000.0, fit_time_s=9.0)
     assert advise([full, near], nested=True).chosen is near  # not ten times as long
-    near = nested("near", [0.951], 80_000.0, fit_time_s=11.0)
+    near = nested("near", [0.957], 80_000.0, fit_time_s=11.0)
     text = " ".join(advise([full, near], nested=True).sentences)
-    assert "within noise of the most accurate, near + ridge (0.951 on 1 of 5 splits)" in text
+    assert "within noise of the most accurate, near + ridge (0.957 on 1 of 5 splits)" in text
+    assert "the difference is 0.007, 1.5 standard errors" in text
+
+
+def test_a_method_that_was_lucky_on_one_split_is_not_the_best():
+    full = nested("full", [0.95, 0.90, 0.90, 0.90, 0.90], 80_000.0)
+    lucky = nested("lucky", [0.951], 80_000.0, fit_time_s=0.01)
+    found = advise([full, lucky], nested=True)
+    assert found.chosen is full
+    assert "Within noise of it" in found.sentences[1] and "lucky" in found.sentences[1]
+    # of few test rows, more is luck
+    lucky = nested("lucky", [0.96], 80_000.0, n_test=200.0)
+    assert advise([full, lucky], nested=True).chosen is full
+    assert advise([full, nested("other", [0.96], 80_000.0)], nested=True).chosen is not full
+
+
+def test_the_better_of_samples():
+    full = nested("full", [0.95, 0.90, 0.90, 0.90, 0.90], 80_000.0)
     better = nested("better", [0.99], 5000.0)
     found = advise([full, better], nested=True)
     assert found.chosen.feature_map == "better"
