@@ -288,11 +288,10 @@ def _score(
     try:
         # texts of a task may hold what no file and no server can
         value = encodable(value)
-        metrics = {str(name): float(number) for name, number in value["metrics"].items()}
         evaluation = compute_scores(
             assignment,
             handover.committed,
-            metrics,
+            {str(name): float(number) for name, number in value["metrics"].items()},
             Details.from_json(value["details"]),
             f"learner {task.cell.learner.name!r}",
         )

@@ -179,7 +179,6 @@ def _mean_best(gains: Array, seconds: Array, times: Array) -> Array:
     """Return the best gain of the candidates that are finished by each time, over orders."""
     order = np.random.default_rng(0).permuted(np.tile(np.arange(len(gains)), (N_ORDERS, 1)), axis=1)
     best = np.maximum.accumulate(gains[order], axis=1)
-    ends = np.cumsum(seconds[order], axis=1)
     # rounding of sums must not leave the last candidate out
-    done = (ends[:, :, None] <= times * (1 + 1e-9)).sum(axis=1)
+    done = (np.cumsum(seconds[order], axis=1)[:, :, None] <= times * (1 + 1e-9)).sum(axis=1)
     return np.asarray(np.take_along_axis(best, np.maximum(done - 1, 0), axis=1).mean(axis=0))

@@ -239,8 +239,7 @@ def _read_results_file(path: Path) -> StoredResults:
     checked = _check_rows(rows, str(path), advice)
     metrics = {metric for _, metric in checked}
     if len(metrics) > 1:
-        pairs = sorted((metric.name, metric.better) for metric in metrics)
-        names = " and ".join(f"{name} ({better} is better)" for name, better in pairs)
+        names = " and ".join(sorted(f"{each.name} ({each.better} is better)" for each in metrics))
         raise SuiteError(f"{path}: all rows must compare one metric, got {names}")
     return features.StoredResults([row for row, _ in checked], path.stem, metrics.pop())
 

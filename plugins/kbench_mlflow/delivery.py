@@ -303,8 +303,7 @@ def sync_suites(
             *(f"no suite {name!r} was run here{did_you_mean(name, ever)}" for name in missing)
         )
     if not (wanted := set(suites) or (ever if everything else here)):
-        shown = ", ".join(sorted(ever))
-        hint = f"; name the suites to upload, or give --all: {shown}" if ever else ""
+        hint = f"; name the suites to upload, or give --all: {', '.join(sorted(ever))}" * bool(ever)
         raise SuiteError(f"no suite has been run for the store {name}{hint}")
     for place, journal in by_place.items():
         chosen = [suite for suite in known[place] if suite in wanted]

@@ -41,8 +41,7 @@ class Facts:
     @classmethod
     def of(cls, runs: Iterable[StoredRun], metric: Metric, plain: str) -> "Facts":
         """Return the facts of an experiment's runs of cells."""
-        shown = [run for run in runs if run.complete and not run.superseded]
-        ok = [run for run in shown if run.state == "FINISHED"]
+        ok = [r for r in runs if r.complete and not r.superseded and r.state == "FINISHED"]
         datasets = sorted({run.params.get("dataset", "") for run in ok} - {""})
         searches = {
             tuple(sorted(name for name in run.means if name.startswith(CHOSEN))) for run in ok

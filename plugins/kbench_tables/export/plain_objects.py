@@ -229,10 +229,9 @@ class _Reader:
 
     def _import(self, name: str) -> Any:
         module, _, last = name.partition(":")
-        top = module.partition(".")[0]
         if module.startswith("."):
             imported = importlib.import_module(module, self._package)
-        elif top in self._allowed or last in _OTHERS.get(module, ()):
+        elif module.partition(".")[0] in self._allowed or last in _OTHERS.get(module, ()):
             imported = importlib.import_module(module)
         else:
             raise ValueError(f"a model may not name {name!r}")

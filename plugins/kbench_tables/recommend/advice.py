@@ -48,6 +48,8 @@ class Advice:
     chosen: features.Row
     sentences: tuple[str, ...]
     """The recommendation; the first sentence names the method and its score."""
+    ranked: tuple[features.Row, ...] = ()
+    """The methods with results, best first: scores on few splits count less."""
 
 
 def advise(
@@ -119,13 +121,14 @@ class _Comparison:
             *(self.compare_all(alike) if chosen is self.best else self.beside_best(chosen, n)),
             *self.beside_boosting(chosen, boosted),
             *self.beside_baseline(chosen, baselines),
+            *self.on_fewer_splits(),
             *self.on_a_sample(chosen),
         ]
         if len(self.complete) > 1:
             sentences.append(
                 "It was chosen and scored on the same splits, so its score is slightly optimistic."
             )
-        return Advice(chosen, tuple(sentences))
+        return Advice(chosen, tuple(sentences), tuple(sorted(self.complete, key=self.behind)))
 
     # -- values in words
 
@@ -294,6 +297,12 @@ class _Comparison:
         """Return on how many rows a method was fitted, if others had more."""
         n = n_train(row)
         return f" on {n:,.0f} rows" if n < SAMPLED * self.most_rows else ""
+
+    def on_fewer_splits(self) -> list[str]:
+        n = len(self.best.by_split(self.metric.name))
+        few = [row for row in self.complete if len(row.by_split(self.metric.name)) < n]
+        is_any = any(self.metric.gain(self.value(row) - self.value(self.best)) > 0 for row in few)
+        return ["Better scores below are on fewer splits, and count less."] * is_any
 
     def on_a_sample(self, chosen: features.Row) -> list[str]:
         if not self.format_rows(chosen):

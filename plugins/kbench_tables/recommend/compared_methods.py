@@ -173,7 +173,8 @@ def compare(
         nested=time_limit is not None,
         shares=class_shares(data.facts),
     )
-    rows = [_add_reason(row, time_limit) for row in rows]
+    ranked = advice.ranked if advice else ()
+    rows = [*ranked, *(_add_reason(row, time_limit) for row in rows if row not in ranked)]
     compared = ComparedMethods(report, rows, advice, rounds.on_all_rows)
     if schedule is not None and advice is not None:
         compared = replace(compared, explained=_extrapolate_cost(compared, schedule))

@@ -235,6 +235,8 @@ def test_a_method_that_was_lucky_on_one_split_is_not_the_best():
     found = advise([full, lucky], nested=True)
     assert found.chosen is full
     assert "Within noise of it" in found.sentences[1] and "lucky" in found.sentences[1]
+    assert "Better scores below are on fewer splits, and count less." in found.sentences
+    assert [row.feature_map for row in found.ranked] == ["full", "lucky"]
     # of few test rows, more is luck
     lucky = nested("lucky", [0.96], 80_000.0, n_test=200.0)
     assert advise([full, lucky], nested=True).chosen is full
