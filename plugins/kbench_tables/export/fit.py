@@ -104,6 +104,7 @@ def refit(cell: Cell, dataset: Dataset, registry: features.Registry) -> Fitted:
         return Fold(test, *last.predict(embedded, return_std=True))
 
     folds = dataset.splits if protocol.cv == "official" else ()
+    groups = features.row_hashes(X) if protocol.cv == "group_duplicates" else None
     with threadpool_limits(limits=protocol.threads):
         best = features.search(fitting).best
         fitted = features.fit_in_memory(fitting, best)
@@ -118,7 +119,7 @@ def refit(cell: Cell, dataset: Dataset, registry: features.Registry) -> Fitted:
             last = ScaledTarget(unfitted, data.log is not None)
             last = last.with_fitted(fitted.learner, fitted.scale)
             by_time = bool(folds and cell.dataset.params.get("time_column"))
-            held_out = cross_val_predictions(predict, data.y, task, seed, folds)
+            held_out = cross_val_predictions(predict, data.y, task, seed, folds, groups)
             errors = intervals(held_out, data.y, by_time)
             lowest = 0.0 if dataset.y.min() >= 0 else -np.inf
             log = fitted.scale.log
@@ -135,7 +136,7 @@ def refit(cell: Cell, dataset: Dataset, registry: features.Registry) -> Fitted:
                 fitted.learner, "decision_function"
             ):
                 last.calibration_, brier = calibration(
-                    cross_val_predictions(predict, data.y, task, seed, folds), data.y
+                    cross_val_predictions(predict, data.y, task, seed, folds, groups), data.y
                 )
     embedding = fitted.embedding
     prepare = PreprocessingStep.from_fitted(embedding.steps)

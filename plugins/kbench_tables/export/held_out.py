@@ -45,15 +45,17 @@ def cross_val_predictions(
     task: TaskType,
     seed: int,
     splits: Sequence[Split] = (),
+    groups: np.ndarray | None = None,
 ) -> list[Fold]:
     """Return the out-of-fold predictions of ``predict(train, test)`` for each fold.
 
-    The folds are the `splits` of the dataset if it has any (by groups or by time).
+    The folds are the `splits` of the dataset if it has any (by groups or by time); else rows with
+    the same number in `groups` are in one fold.
     """
     folds: Iterable[tuple[np.ndarray, np.ndarray]] = [(s.train, s.test) for s in splits[:N_FOLDS]]
     if not splits:
-        n_folds = min(N_FOLDS, len(y))
-        folds = stratified_folds(strata(y, task), n_folds, derive_seed(seed, "held out"))
+        n_folds = min(N_FOLDS, len(y if groups is None else np.unique(groups)))
+        folds = stratified_folds(strata(y, task), n_folds, derive_seed(seed, "held out"), groups)
     with warnings.catch_warnings(action="ignore"):
         return [predict(train, test) for train, test in folds]
 

@@ -182,13 +182,13 @@ def _facts(
         if cell.protocol.target_scale == "log":
             facts["target"]["scale"] = "log"
     if intervals is not None:
-        params = cell.dataset.params
+        params, copies = cell.dataset.params, "copies" * (cell.protocol.cv == "group_duplicates")
         names = ("level", "coverage", "n_rows", "is_relative")
         facts["intervals"] = {
             **{name: getattr(intervals, name) for name in names},
             "rmse": float(np.sqrt(np.mean(intervals.errors**2))),
             "own_splits": cell.protocol.cv == "official" and bool(dataset.splits),
-            "splits_by": next((by for by in ("time_column", "groups") if params.get(by)), ""),
+            "splits_by": next((by for by in ("time_column", "groups") if params.get(by)), copies),
         }
     return facts
 

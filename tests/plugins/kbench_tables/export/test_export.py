@@ -533,6 +533,33 @@ def test_the_card_shows_errors_in_the_targets_units(houses, tmp_path, registry):
     assert facts["measured"]["n_splits_done"] == 5
 
 
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_copies_of_a_row_are_in_one_fold_of_the_intervals(registry, tmp_path, is_sparse):
+    import scipy.sparse
+
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.normal(size=(30, 2)), 2, axis=0), np.repeat(rng.normal(size=30), 2)
+    data = Dataset("noise", scipy.sparse.csr_matrix(X) if is_sparse else X, y)
+    protocol = replace(FEW, cv="group_duplicates")
+    cell = Cell(Ref("noise"), Ref("identity"), Ref("knn", {"n_neighbors": 1}), protocol)
+    fitted = refit(cell, data, registry)
+    # a fold with the other copy would have an error of 0
+    assert np.median(fitted.intervals.errors) > 0.5
+    facts = write(tmp_path / "model", cell, "key", fitted, None, {})
+    assert "five folds, with equal rows in one" in (tmp_path / "model" / "README.md").read_text()
+    assert facts["intervals"]["splits_by"] == "copies"
+
+
+def test_copies_of_a_row_are_in_one_fold_of_the_calibration(registry):
+    rng = np.random.default_rng(0)
+    X, y = np.repeat(rng.normal(size=(60, 99)), 2, axis=0), np.repeat(np.arange(60) % 2, 2)
+    data = Dataset("noise", X, y, target_names=("no", "yes"))
+    protocol = replace(FEW, cv="group_duplicates")
+    learner = Ref("kernel-svm", {"C": 1e6})
+    fitted = refit(Cell(Ref("noise"), Ref("identity"), learner, protocol), data, registry)
+    assert fitted.brier > 0.4  # 0.1 with copies in training; of frequencies: 0.5
+
+
 @pytest.mark.parametrize("lowest", [0.0, 1.0])
 def test_a_model_of_logarithms_has_positive_intervals(tmp_path, registry, lowest):
     rng = np.random.default_rng(0)
