@@ -28,7 +28,7 @@ from kbench.evaluation.targets import Scale
 from kbench.execution import global_state, recording
 from kbench.execution.handover import hand_over, receive_scored, receive_visible
 from kbench.execution.plugins import add_known_failures
-from kbench.execution.sandbox import processes
+from kbench.execution.sandbox import child, processes
 from kbench.execution.warm_parents import PLUGINS
 from kbench.planning import methods
 from kbench.planning.component_refs import parameter_problems
@@ -37,7 +37,7 @@ from kbench.records.canonical import digest, from_json, read_protocol, to_json_w
 from kbench.registry.callables import resolve
 from kbench.registry.collecting import Kind
 from kbench.registry.dependencies import Dependencies
-from kbench.registry.installed import HOST, list_plugins
+from kbench.registry.installed import HOST, list_plugins, packages
 from kbench.registry.registry import Registry, build
 from kbench.storage.datacache import FILE_PARAMETERS, DataCache, unsure_files
 from kbench.tables.limits import spilling_to
@@ -78,6 +78,11 @@ def load_plugins() -> None:
     foreign = [p for p in list_plugins() if p.distribution != HOST and p.name in names]
     if all(plugin.module in sys.modules for plugin in foreign):
         _registry()
+
+
+def trust_built_in() -> None:
+    """Let the warm process import modules of built-in plugins from now on without a trial."""
+    child.TRUSTED.update(packages(HOST))
 
 
 def warm() -> None:

@@ -51,8 +51,7 @@ def make_preload(suite: Suite, registry: Registry) -> Preload:
         sets.setdefault(registry.list_plugins(("dataset", ref)), [])
     # parameters are checked with all plugins at once
     sets.setdefault(_union(sets), [])
-    is_on_host = suite.protocols[0].device == "cpu"
-    of_devices = () if is_on_host else ("kbench.evaluation.device:use_torch",)
+    of_devices = ("kbench.evaluation.device:use_torch",) * (suite.protocols[0].device != "cpu")
     return {
         plugins: (*of_devices, *_preload(plugins, pairs, registry))
         for plugins, pairs in sets.items()
@@ -93,28 +92,24 @@ def _preload(
     plugins: tuple[str, ...], components: Iterable[tuple[Kind, Ref]], registry: Registry
 ) -> tuple[str, ...]:
     """Return what the warm parent of some plugins imports and calls, and its variables."""
-    own_modules: set[str] = set()
-    foreign: set[str] = set()
+    own_modules, foreign, doubtful = set[str](), set[str](), set[str]()
     for kind, ref in components:
-        modules = {get_module(make) for make in makes(registry.get(kind, ref.name)).values()}
+        record = registry.get(kind, ref.name)
+        modules = {get_module(make) for make in makes(record).values()}
         is_own = registry.owner(kind, ref.name).distribution == HOST
         (own_modules if is_own else foreign).update(modules)
+        doubtful.update(modules if record.depends else ())  # on packages that may do harm
     # scikit-learn first: each trial import of a plugin's module would load it again
     ordered = sorted(own_modules, key=lambda name: (not name.startswith("sklearn."), name))
     if not plugins:
+        ordered.sort(key=lambda name: name not in doubtful)
+        ordered.insert(len(own_modules & doubtful), f"{_ENTRY}:trust_built_in")
         own_calls = f"{_ENTRY}:rehearse", f"{_ENTRY}:thread_pools"
         return (*WARM, *ordered, *own_calls, *_variables(plugins, registry))
     entries = [p.module for p in registry.plugins if p.name in plugins and p.distribution != HOST]
-    return (
-        f"{_ENTRY}:warm",
-        *ordered,
-        "kbench.execution.global_state:watch",
-        *filter(None, entries),
-        *sorted(foreign - own_modules),
-        f"{_ENTRY}:load_plugins",
-        f"{_ENTRY}:thread_pools",
-        *_variables(plugins, registry),
-    )
+    first = f"{_ENTRY}:warm", *ordered, "kbench.execution.global_state:watch"
+    last = f"{_ENTRY}:load_plugins", f"{_ENTRY}:thread_pools", *_variables(plugins, registry)
+    return (*first, *filter(None, entries), *sorted(foreign - own_modules), *last)
 
 
 class WarmParents:

@@ -1,14 +1,19 @@
 """A plugin alters numbers of its own cells at most, and then they are errors."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
-from kbench.execution.warm_parents import PLUGINS, WarmParents, make_preload
+from kbench.execution.warm_parents import PLUGINS, WarmParents, _preload, make_preload
 from kbench.planning.suite_file import read
 from kbench.records import Ref
-from kbench.registry.installed import list_plugins
+from kbench.registry.installed import HOST, list_plugins
 from kbench.registry.registry import build
 from tests.support.planted import run_text
 
+KINDS = ("feature map", "learner", "dataset", "metric")
 PLUGIN = """
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -163,3 +168,30 @@ def test_the_warm_parent_has_no_pandas_and_tasks_can_import_it():
     parents.close()
     assert loaded == {"pandas": False, "sklearn": True}
     assert "not JSON" in pandas.error  # it returned the module
+
+
+def modules_of_built_in_components():
+    registry = build([plugin for plugin in list_plugins() if plugin.distribution == HOST])
+    components = [(kind, Ref(name)) for kind in KINDS for name in registry.all(kind)]
+    return _preload((), components, registry)
+
+
+def test_built_in_modules_are_trusted_unless_they_depend_on_other_packages():
+    preload = list(modules_of_built_in_components())
+    trust = preload.index("kbench.execution.task_functions:trust_built_in")
+    assert preload[trust - 1] == "kbench_learners._lightgbm"
+    assert preload.index("kbench_nbcs._map") > trust
+    assert preload.count("kbench_learners._lightgbm") == 1
+
+
+@pytest.mark.slow
+def test_modules_that_are_trusted_start_no_thread():
+    script = (
+        "import sys\n"
+        "from kbench.execution.sandbox import child\n"
+        "trusted = [name for name in sys.argv[1:] if child.probe(name) is not True]\n"
+        "assert not trusted, trusted\n"
+    )
+    preload = [name for name in modules_of_built_in_components() if "_lightgbm" not in name]
+    environment = {**os.environ, PLUGINS: "", "OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "-c", script, *preload], env=environment, check=True)

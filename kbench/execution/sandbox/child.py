@@ -23,7 +23,7 @@ from kbench.execution.sandbox import processes, wire
 BACKSTOP_MIB = 2048
 """Address space beyond the memory limit: code maps more than it uses."""
 
-_TRUSTED = {"kbench", "numpy", "scipy", "sklearn"} | sys.stdlib_module_names
+TRUSTED = {"kbench", "numpy", "scipy", "sklearn"} | sys.stdlib_module_names
 _LARGEST = 2**62  # a larger limit cannot be passed to the system
 _NO_MEMORY = (
     *("can't start new thread", "bad_alloc", "Cannot allocate memory"),
@@ -73,7 +73,7 @@ def run(
 
 def is_trusted(name: str) -> bool:
     """Whether a module needs no trial before the supervisor imports it."""
-    return name.partition(":")[0].partition(".")[0] in _TRUSTED
+    return name.partition(":")[0].partition(".")[0] in TRUSTED
 
 
 def probe(name: str) -> bool:
