@@ -16,7 +16,7 @@ from kbench.messages import list_some, option, plural
 from kbench.tables.texts import MISSING
 
 Row = Sequence[object]
-Numbered = tuple[int, Row]
+Numbered: TypeAlias = "tuple[int, _Known]"
 Read: TypeAlias = Callable[[Iterable[Any]], Iterator[Row]]
 """Parses lines of a file."""
 
@@ -134,7 +134,7 @@ def find_layout(
     `header_row` is given or nothing is above the names. With `keep_totals`, rows of totals are
     read. ValueError is raised for a wrong `header_row`.
     """
-    n_rows = n_rows or len(head)
+    n_rows, head, tail = n_rows or len(head), [*map(_Known, head)], [*map(_Known, tail)]
     asks = "" if keeps_rows else f"; {option('keep_totals')} reads them"
     lengths = Counter(len(row) for row in head if not _is_skipped(row))
     width = max(lengths, key=lengths.__getitem__, default=0)
@@ -200,13 +200,27 @@ def _is_filled(cell: object) -> bool:
     return bool(cell.strip()) if isinstance(cell, str) else cell is not None and cell == cell
 
 
-def _filled(row: Row) -> set[int]:
-    # texts first, without a call for each: rows may have thousands of cells
-    return {
-        place
-        for place, cell in enumerate(row)
-        if (cell.strip() if isinstance(cell, str) else _is_filled(cell))
-    }
+class _Known(list[object]):
+    """A row that is looked at often."""
+
+    @cached_property
+    def filled(self) -> frozenset[int]:
+        """The places of cells with a text or a number."""
+        # texts first, without a call for each: rows may have thousands of cells
+        return frozenset(
+            place
+            for place, cell in enumerate(self)
+            if (cell.strip() if isinstance(cell, str) else _is_filled(cell))
+        )
+
+    @cached_property
+    def values(self) -> frozenset[int]:
+        """The places of numbers and dates."""
+        return frozenset(place for place in self.filled if _is_value(self[place]))
+
+
+def _filled(row: Row) -> frozenset[int]:
+    return (row if isinstance(row, _Known) else _Known(row)).filled
 
 
 def _texts(row: Row) -> list[str]:
@@ -247,8 +261,7 @@ def _decimal(cells: Iterable[object]) -> str:
     last: Counter[str] = Counter()
     for cell in cells:
         if isinstance(cell, str) and (marks := re.findall(r"[.,]", cell)):
-            is_sure = len({*marks}) > 1 or not re.search(r"[1-9]\d*[.,]\d{3}\D*$", cell)
-            last[marks[-1]] += is_sure
+            last[marks[-1]] += len({*marks}) > 1 or not re.search(r"[1-9]\d*[.,]\d{3}\D*$", cell)
     mark = max(last, key=last.__getitem__, default=".")
     return mark if last[mark] or not last else {".": ",", ",": "."}[mark]
 
@@ -285,19 +298,17 @@ def _join(rows: Sequence[Row], width: int) -> list[str]:
 class _Values:
     """The columns of a table that have values, and of those the ones that have numbers or dates."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
-        filled = [(row, _filled(row)) for row in rows if not _is_skipped(row)]
-        counts = Counter(place for _, places in filled for place in places)
-        self.usual = {place for place, n in counts.items() if n >= len(filled) / 2}
-        values = Counter(p for row, places in filled for p in places if _is_value(row[p]))
+    def __init__(self, rows: Iterable[_Known]) -> None:
+        self._rows = [row for row in rows if not _is_skipped(row)]
+        counts = Counter(chain.from_iterable(row.filled for row in self._rows))
+        self.usual = {place for place, n in counts.items() if n >= len(self._rows) / 2}
+        values = Counter(chain.from_iterable(row.values for row in self._rows))
         self.numeric = {place for place in self.usual if values[place] > 0.8 * counts[place]}
-        self._filled = filled
 
     @cached_property
     def decimal(self) -> str:
         """The decimal mark of the numbers."""
-        rows = (row for row, _ in self._filled)
-        return _decimal(row[p] for row in rows for p in self.numeric if p < len(row))
+        return _decimal(row[p] for row in self._rows for p in self.numeric if p < len(row))
 
     @property
     def sums(self) -> tuple[frozenset[int], frozenset[int], str]:
@@ -410,7 +421,8 @@ class _Sums:
 def _find_sums(rows: Sequence[Numbered], table: _Values) -> dict[int, Row]:
     """Return the rows of totals among the first rows by number; none if all are below the table."""
     known = [each for i, each in enumerate(rows) if each[0] == rows[0][0] + i and _filled(each[1])]
-    if not any(isinstance(c, str) and _SUM_OF.search(c) for _, row in known for c in row):
+    texts = (str(row[p]) for _, row in known for p in row.filled - row.values)
+    if not any(map(_SUM_OF.search, texts)):
         return {}
     sums = _Sums(*table.sums)
     totals = {number: row for number, row in known if sums.are_in(row)}
@@ -418,7 +430,7 @@ def _find_sums(rows: Sequence[Numbered], table: _Values) -> dict[int, Row]:
     return totals if any(n < end or not _label(row) for n, row in totals.items()) else {}
 
 
-def _find_names(head: Sequence[Row], width: int) -> tuple[int, int]:
+def _find_names(head: Sequence[_Known], width: int) -> tuple[int, int]:
     """Return the first and the last row of names; (0, 0) if no rows can be."""
     start = [*[bool(row) and str(row[0]).startswith("#") for row in head], False].index(False)
     if start == 1 and len(head[0]) > 1 and any(map(_is_value, head[1] if len(head) > 1 else ["1"])):
@@ -436,9 +448,11 @@ def _find_names(head: Sequence[Row], width: int) -> tuple[int, int]:
             lower and len(_texts(row)) > 1 and not has_index and not below.has_datum(lower[0])
         )
         is_pair = may_pair and below.are_names(head[i : i + 2], width)
-        if is_pair and not below.are_names(lower, width):
+        is_lower = below.are_names(lower, width)
+        if is_pair and not is_lower:
             return i + 1, i + 2
-        if table.usual <= _filled(row) != set():  # it may have values
+        # it may have values, but no groups of the columns that are named below it
+        if table.usual <= _filled(row) != set() and not (is_pair and is_lower and below.numeric):
             return (i + 1, i + 1) if not any(map(_filled, head[start:i])) else (0, 0)
     return 0, 0
 

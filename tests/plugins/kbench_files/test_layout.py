@@ -39,6 +39,7 @@ FILES = {
     "notes": ([NAMES, *ROWS, [], ["Source: us"]], "1", "row 43 (a note: 'Source: us')"),
     "comments": ([NAMES, *ROWS[:9], ["# by hand"], *ROWS[9:]], "1", "the first is row 11"),
     "groups of names": ([["", "size", "", "end"], NAMES, *ROWS], "2", "'size', 'end'"),
+    "repeated groups": ([["at", "size", "size", "end"], NAMES, *ROWS], "2", "below 'at', 'size'"),
     "units": ([NAMES, ["", "n", "EUR", ""], *ROWS], "1", "row 2 is not read: 'n', 'EUR'"),
     "two tables": ([NAMES, *ROWS, EMPTY, ["a", "b", "", ""], ["x", 1, "", ""]], "1", "another"),
     "subtotals": ([NAMES, *WITH_SUMS], "1", "the first is row 12 ('Subtotal')"),
