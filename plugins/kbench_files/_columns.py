@@ -107,7 +107,9 @@ class ColumnScan:
         if self._keeps_values:
             index = pandas.Index(different)
             self._blocks = [
-                block if isinstance(block, int) else _recode(*block, index)
+                block
+                if isinstance(block, int)
+                else np.append(index.get_indexer(block[1]), -1)[block[0]].astype(np.int32)
                 for block in self._blocks
             ]
             values = self._join(-1)
@@ -136,10 +138,6 @@ class ColumnScan:
                 f"values{self.note}, which are too many for labels or categories. Choose another "
                 f"target, or drop the column: {option('drop', [self.name])}."
             )
-
-
-def _recode(codes: np.ndarray, different: Any, index: pandas.Index) -> np.ndarray:
-    return np.append(index.get_indexer(different), -1)[codes].astype(np.int32)
 
 
 def is_numeric(dtype: object) -> bool:

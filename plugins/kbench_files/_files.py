@@ -27,7 +27,7 @@ from kbench_files._reading import existing_files
 _OWN = {
     "csv": tuple(each.name for each in fields(Dialect)),
     "parquet": (),
-    "excel": ("sheet", "header_row", "keep_totals"),
+    "excel": ("sheet", "header_row", "keep_totals", "na_values"),
     "arff": (),
     "svmlight": ("n_features",),
 }
@@ -183,7 +183,7 @@ def load_table(
             if form == "csv":
                 rows = CsvRows(path, dialect, drop)
             elif form == "excel":
-                rows = excel_rows(path, sheet, drop, header_row, keep_totals, False).rows
+                rows = excel_rows(path, sheet, drop, header_row, keep_totals, na_values, False).rows
             else:
                 rows = ParquetRows(path) if form == "parquet" else arff_frame(path)
             grouped = () if groups is None else (groups,)

@@ -1,6 +1,5 @@
 """Files whose columns have types: parquet, read block by block, Excel and dense ARFF."""
 
-import contextlib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -238,19 +237,22 @@ def _has_merged_cells(file: Path) -> bool:
         return any(b"<mergeCell " in book.read(name) for name in names)
 
 
-def _read_types(names: Sequence[str], rows: Iterable[Row]) -> Any:
+def _read_types(names: Sequence[str], rows: Iterable[Row], missing: Sequence[str]) -> Any:
     """Return rows of cells as pandas reads a sheet; texts that are numbers become these."""
     from pandas.io.parsers import TextParser
 
-    frame = TextParser([names, *map(list, rows)], header=0, na_values=["?"]).read()
+    frame = TextParser([names, *map(list, rows)], header=0, na_values=["?", *missing]).read()
     for name in names:
         if frame[name].dtype == object or str(frame[name].dtype) == "str":
             values = frame[name].map(
                 lambda value: value.strip() if isinstance(value, str) else value
             )
-            values = values.where(values != "").infer_objects()
-            with contextlib.suppress(ValueError, TypeError):  # numbers in cells of text
+            values = values.where(~values.isin(["", *missing])).infer_objects()
+            try:  # numbers in cells of text
                 values = pandas.to_numeric(values)
+            except (ValueError, TypeError):  # texts and numbers are categories, as in a CSV file
+                if {*map(type, values.dropna())} - {str} <= {int, float}:
+                    values = values.map(str, na_action="ignore")
             frame[name] = values
     return frame
 
@@ -261,6 +263,7 @@ def excel_rows(
     drop: Sequence[str] = (),
     header_row: str = "",
     keep_totals: bool = False,
+    na_values: Sequence[str] = (),
     detects: bool = True,
     **_: object,
 ) -> Opened:
@@ -284,7 +287,7 @@ def excel_rows(
             params, notices = {"header_row": layout.header_row}, layout.notices
             sentence += f", names in row {layout.header_row}"
     read = check_names([str(name).strip() for name in written], places, label, drop)
-    frame = _read_types(read, body)
+    frame = _read_types(read, body, na_values)
     infinite = [n for n in read if frame[n].dtype.kind == "f" and np.isinf(frame[n]).any()]
     if infinite:
         frame = frame.replace([np.inf, -np.inf], np.nan)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbench.errors import DatasetError
-from kbench.messages import option, plural, printable
+from kbench.messages import list_some, option, plural, printable
 from kbench.tables.table import TEXT_ABOVE
 from kbench.tables.texts import ISO, PARTS, DateColumn, UnitColumn, is_dates, is_number, parse_days
 from kbench_tables.text_scan import UnitScan, guess_formats, sentence, several_formats
@@ -37,7 +37,7 @@ _ID = re.compile(r"(^|[\W_])(id|ids|uuid|guid|key|index)$|[a-z](Id|ID)$", re.ASC
 _LOWER_ID = re.compile(r"(^|[\W_])(id|uuid|guid)([\W_]|$)", re.IGNORECASE | re.ASCII)
 
 _CODE = re.compile(
-    r"(^|[\W_])(zip|plz|postleitzahl|postal|post ?code|code|fips|iban|phone)([\W_]|code|$)", re.I
+    r"((^|[\W_])(zip|postal|post ?code|code|fips|iban|phone)|plz|postleitzahl)([\W_]|code|$)", re.I
 )
 _GROUP = re.compile(
     r"(^|[\W_])(patient|customer|client|user|person|subject|participant|household|device|machine"
@@ -136,7 +136,8 @@ class ColumnProfile:
 
     def _add_numbers(self, values: np.ndarray) -> None:
         self.low, self.high = min(self.low, values.min()), max(self.high, values.max())
-        self.is_whole = self.is_whole and bool(np.all(values == np.round(values)))
+        is_whole = np.isfinite([self.low, self.high]).all() and np.all(values == np.round(values))
+        self.is_whole = self.is_whole and bool(is_whole)
         if self.is_whole:
             steps = np.diff(values if self._last is None else np.append(self._last, values))
             self.is_consecutive = self.is_consecutive and bool(np.all(steps == 1))
@@ -249,6 +250,12 @@ def decide(profiles: Mapping[str, ColumnProfile], names: Sequence[str], asked: P
     free = [each for name, each in profiles.items() if name not in known and "drop" in asked.taken]
     if found := [(each, *lost) for each in free if (lost := each.lost())]:
         raise DatasetError(_describe(found, asked))
+    numbers = [each for each in free if each.kinds == {"numbers"}]
+    if infinite := [e.name for e in numbers if np.isinf([e.low, e.high]).any()]:
+        raise DatasetError(
+            f"{asked.what}: infinite values, or numbers above 1e308, in {list_some(infinite)}. "
+            f"Correct the file, or leave them out: {_option('drop', infinite)}"
+        )
     for name in names:
         if name == asked.target:
             role = Role(name, "target", "the target", 0)
@@ -300,7 +307,11 @@ def _assign_role(profile: ColumnProfile, asked: Params) -> Role:
     if holds_dates and "date_formats" in asked.taken and name not in asked.categorical:
         return _encode_dates(profile, asked)
     if name in asked.date_formats:
-        raise DatasetError(_not_dates(profile, asked.date_formats[name].format, asked.what))
+        odd = profile._lost[1] if profile._lost else str(next(iter(profile.different), ""))
+        raise DatasetError(
+            f"{asked.what}: column {name!r} has values that are not dates in the format "
+            f"{asked.date_formats[name].format}, such as {printable(odd, SHOWN)!r}"
+        )
     is_constant = profile.n_different == 1 or (
         profile.kinds == {"numbers"} and profile.low == profile.high
     )
@@ -394,14 +405,6 @@ def _date_column(profile: ColumnProfile, asked: Params) -> DateColumn:
     return replace(column, parts=column.parts or tuple(parts))
 
 
-def _not_dates(profile: ColumnProfile, form: str, label: str) -> str:
-    text = profile._lost[1] if profile._lost else str(next(iter(profile.different), ""))
-    return (
-        f"{label}: column {profile.name!r} has values that are not dates in the format {form}, "
-        f"such as {printable(text, SHOWN)!r}"
-    )
-
-
 def _describe(found: Sequence[tuple[ColumnProfile, str, list[str]]], asked: Params) -> str:
     """Describe columns with exceptions: all those that the same options correct."""
     missing = [each for each in found if not is_number(each[2][0].replace(",", "."))]
@@ -441,10 +444,10 @@ def repeats(profile: ColumnProfile) -> bool:
 def is_code(profile: ColumnProfile) -> bool:
     """Whether numbers have the name of codes, such as zip codes, and about as many digits each."""
     is_whole = profile.kinds == {"numbers"} and profile.is_whole and profile.low >= 0
-    # 00000 is a code too
-    low = min((n for n in profile.different if isinstance(n, float) and n), default=profile.low)
-    is_wide = is_whole and 1000 <= profile.high < 1000 * low
-    return is_wide and profile.n_different > MIN_NUMBERS and bool(_CODE.search(profile.name))
+    # 00000 and 00007 are codes too
+    low = sorted(n for n in profile.different if isinstance(n, float) and n) or [profile.low]
+    is_wide = is_whole and 1000 <= profile.high < 1000 * low[len(low) // 20]
+    return is_wide and bool(_CODE.search(profile.name))
 
 
 def _is_id(name: str) -> bool:

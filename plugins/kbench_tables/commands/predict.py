@@ -103,7 +103,7 @@ def _opened(
     ref = features.dataset_of_file(file, target, registry=registry, **reading)
     trained = {**DIALECT, **model.facts["dialect"]}
     params = {**ref.params, **({"keep_totals": True} if trained["keep_totals"] else {})}
-    if source.text_blocks and trained["na_values"]:
+    if trained["na_values"] and "na_values" in (features.read_parameters(source.load) or ()):
         params.setdefault("na_values", tuple(trained["na_values"]))
     table = features.resolve(source.rows)(**params)
     if table is None:

@@ -226,7 +226,7 @@ def recommend(
     encoding : str, optional
         Encoding of a CSV file, e.g. cp1252; detected by default.
     na_values : str or sequence of str, optional
-        Additional string to read as missing (NA) in a CSV file.
+        Additional string to read as missing (NA) in a CSV or Excel file.
     sheet : str, optional
         Sheet of an Excel file; the first by default.
     header_row : str, optional

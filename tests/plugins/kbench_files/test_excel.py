@@ -7,7 +7,7 @@ import pandas
 import pytest
 
 from kbench import DatasetError
-from kbench_files._files import load_excel
+from kbench_files._files import load_csv, load_excel
 from kbench_files._typed import excel_rows
 
 pytest.importorskip("openpyxl", reason="the extra excel is not installed")
@@ -70,3 +70,24 @@ def test_the_reader_that_is_missing_is_named(table, monkeypatch):
     monkeypatch.setattr(read_by, "ExcelFile", missing)
     with pytest.raises(DatasetError, match=r"needs openpyxl: pip install 'kbench-core\[excel\]'"):
         load_excel("mine.xlsx", "y")
+
+
+def test_marks_of_missing_values_are_read_as_in_a_csv_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pandas.DataFrame(
+        {
+            "area": [*np.arange(28) + 0.5, "n.a.", " n.a. "],
+            "floor": [*[1, 2, 10] * 9, "-", "k.A.", "k.A."],
+            "y": ["no", "yes"] * 15,
+        }
+    )
+    frame.to_excel("mine.xlsx", index=False)
+    frame.to_csv("mine.csv", index=False)
+    excel, text = (
+        load(f"mine.{ending}", "y", na_values=["n.a.", "k.A."])
+        for load, ending in ((load_excel, "xlsx"), (load_csv, "csv"))
+    )
+    assert excel.feature_names == ("area", "floor=-", "floor=1", "floor=10", "floor=2")
+    assert text.feature_names == excel.feature_names
+    np.testing.assert_array_equal(text.X, excel.X)
+    assert np.isnan(excel.X[28:, 0]).all()

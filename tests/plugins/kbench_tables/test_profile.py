@@ -122,6 +122,26 @@ def test_zip_codes_and_repeated_names_are_noticed():
     assert [name for name in profiles if repeats(profiles[name])] == ["patient"]
 
 
+@pytest.mark.parametrize("name", ["plz", "Kundenplz", "PLZ_Objekt", "zip code"])
+@pytest.mark.parametrize("values", [[10115, 20095, 80331], [7, *range(1067, 99999, 5000)]])
+def test_few_codes_and_codes_with_leading_zeros_are_noticed(name, values):
+    (profile,) = profiles_of(pandas.DataFrame({name: values * 9}), len(values)).values()
+    assert is_code(profile)
+    (profile,) = profiles_of(pandas.DataFrame({name: [1, 2, 3000]}), 3).values()
+    assert not is_code(profile)
+
+
+def test_columns_with_infinite_values_are_named_in_one_message():
+    frame = pandas.DataFrame({"a": [np.inf, 1] * 60, "b": np.arange(N) % 7, "c": [-np.inf] * N})
+    with pytest.raises(DatasetError) as error:
+        roles(frame)
+    assert str(error.value) == (
+        "mine: infinite values, or numbers above 1e308, in 'a', 'c'. Correct the file, or leave "
+        "them out: `drop=['a', 'c']`"
+    )
+    roles(frame, drop=["a", "c"])
+
+
 def test_a_column_to_keep_is_kept():
     names = ("row", "customer_id", "remark", "one", "age")
     frame = pandas.DataFrame({name: COLUMNS[name][0] for name in names})
