@@ -124,8 +124,7 @@ def _plain_numbers(values: Any, texts: Texts) -> np.ndarray | None:
     if not texts.is_plain or not len(values) or not isinstance(next(iter(values)), str):
         return None
     try:
-        converted = np.array(list(map(float, values)))
-        return None if "_" in "".join(values) else converted
+        return None if "_" in "".join(values) else np.array(list(map(float, values)))
     except (ValueError, TypeError):
         return None
 

@@ -112,8 +112,7 @@ class HadamardSketch:
         for k in range(degree):
             for part, block in np.ndindex(parts, n_blocks):
                 place = slice(block * size, (block + 1) * size)
-                mixed = walsh_hadamard(inputs * signs[k, part, block, :][:, None])
-                stacked[part][place, :] = mixed
+                stacked[part][place, :] = walsh_hadamard(inputs * signs[k, part, block, :][:, None])
             chosen = [take(each, self.rows[k, :]) for each in stacked]
             features = features * (chosen[0] if parts == 1 else chosen[0] + 1j * chosen[1])
         features *= features.shape[0] ** -0.5

@@ -119,8 +119,7 @@ def _hinge_path(
 def _set_hinge_solution(each: LinearClassifier, problems: list[Problem], bias: float) -> None:
     set_solution(each, problems, bias)
     each.objective_ = np.array([problem.objective for problem in problems])
-    gaps = [0.5 * float(np.vdot(p.gradient, p.gradient)) / p.objective for p in problems]
-    each.gap_ = max(gaps)
+    each.gap_ = max([0.5 * float(np.vdot(p.gradient, p.gradient)) / p.objective for p in problems])
 
 
 def fit_logistic(estimator: LinearClassifier, sample: Sample, values: Sequence[float]) -> Descent:

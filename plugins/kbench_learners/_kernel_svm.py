@@ -169,7 +169,8 @@ def solve_box_qp(Q: np.ndarray, C: float, tol: float, max_iter: int) -> BoxSolut
     best = BoxSolution(np.zeros(n), np.inf, 0)
     for step in range(1, max_iter + 1):
         margins = Q @ x
-        a = _snap(x, s, z, w, upper)
+        # variables whose multiplier outweighs them are put on their bound
+        a = np.where(s / upper < w * 1e-3, upper, np.where(x / upper < z * 1e-3, 0.0, x))
         gap = _relative_gap(Q, a, upper)
         if gap < best.gap:
             best = BoxSolution(np.minimum(a / scale, C), gap, step - 1)
@@ -192,8 +193,7 @@ def solve_box_qp(Q: np.ndarray, C: float, tol: float, max_iter: int) -> BoxSolut
             newton, residual, x, s, z, w, x * z + dx * dz - target, s * w - dx * dw - target
         )
         primal = 0.9995 * min(_longest(x, dx), _longest(s, -dx))
-        dual = 0.9995 * min(_longest(z, dz), _longest(w, dw))
-        t = min(primal, dual, 1.0)
+        t = min(primal, 0.9995 * min(_longest(z, dz), _longest(w, dw)), 1.0)
         if not np.isfinite(t) or t <= 0:
             break
         x, s, z, w = x + t * dx, s - t * dx, z + t * dz, w + t * dw
@@ -217,11 +217,6 @@ def _longest(value, direction) -> float:
         return 1.0
     with np.errstate(over="ignore"):
         return min(1.0, float((-value[shrinking] / direction[shrinking]).min()))
-
-
-def _snap(x, s, z, w, upper):
-    """Put variables whose multiplier outweighs them on their bound."""
-    return np.where(s / upper < w * 1e-3, upper, np.where(x / upper < z * 1e-3, 0.0, x))
 
 
 def _relative_gap(Q, a, upper) -> float:

@@ -410,8 +410,7 @@ class SimplicialMeshMap(CoordinateMap):
 
     def _chunks(self, X, values=CHUNK_VALUES):
         """Yield ``(rows, part)`` of few rows at a time; dense parts are centred."""
-        columns = 1 if sparse.issparse(X) else X.shape[1]
-        step = max(64, values // max(columns, self.dimension_ + 1))
+        step = max(64, values // max(1 if sparse.issparse(X) else X.shape[1], self.dimension_ + 1))
         for start in range(0, X.shape[0], step):
             part = X[start : start + step]
             rows = slice(start, start + part.shape[0])

@@ -118,8 +118,7 @@ def unpack(
         n = sizes.pop() if len(sizes) == 1 else 0
         searched = (columns[name] for name in columns if name.startswith(_SEARCH))
         lists = (each for column in searched if isinstance(column, list) for each in column)
-        candidates = (each for each in lists if isinstance(each, list))
-        most -= n * _OF_A_RESULT + sum(map(len, candidates))
+        most -= n * _OF_A_RESULT + sum(map(len, (each for each in lists if isinstance(each, list))))
         if most < 0:
             raise BundleError(
                 f"{place} has more results or candidates of searches than are allowed for the "

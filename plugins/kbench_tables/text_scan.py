@@ -89,15 +89,12 @@ class UnitScan:
             return None
         unit = self.unit
         decimal, thousands = self._marks[0]
-        if not thousands and MONEY.fullmatch(unit) and self._is_always_three(decimal):
-            # amounts of money have no three decimals
-            decimal, thousands = ("," if decimal == "." else "."), decimal
-        return UnitColumn(name, unit, decimal, thousands)
-
-    def _is_always_three(self, decimal: str) -> bool:
-        """Whether all marks could be thousands separators, and there are some."""
         other = "," if decimal == "." else "."
-        return (other, decimal) in self._marks and (other, "") not in self._marks
+        # whether all marks could be thousands separators, and there are some
+        is_three = (other, decimal) in self._marks and (other, "") not in self._marks
+        if not thousands and MONEY.fullmatch(unit) and is_three:
+            decimal, thousands = other, decimal  # amounts of money have no three decimals
+        return UnitColumn(name, unit, decimal, thousands)
 
     @property
     def unit(self) -> str:

@@ -75,7 +75,9 @@ class _Sources:
         self._left_out = left_out
         self._files: dict[str, Path | None] = {}
         self._is_source = cache(self._lies_in_source)
-        self._is_found = cache(self._can_be_found)
+        self._is_found = cache(
+            lambda module: self._file(module) is not None or find_folders(module, self._files)
+        )
         self._exports = cache(lambda path: _read_exports(read_source(path)))
 
     def is_followed(self, module: str) -> bool:
@@ -114,9 +116,6 @@ class _Sources:
 
     def _file(self, module: str) -> Path | None:
         return find_source(module, self._files)
-
-    def _can_be_found(self, module: str) -> bool:
-        return self._file(module) is not None or bool(find_folders(module, self._files))
 
     def _is_left_out(self, module: str) -> bool:
         return ".".join(module.split(".")[:2]) in self._left_out

@@ -54,7 +54,10 @@ def open_model(folder: Path, checksum: str | None = None) -> Model:
         raise ExportError(f"{listing}: {package!r} is not the name of a model's package")
     contents = {name: _verify_file(folder, name, digest) for name, digest in listed.items()}
     code = {name.partition("/")[2]: c for name, c in contents.items() if name.startswith(package)}
-    _refuse_unlisted(folder, package, listed)
+    for path in (folder / package).rglob("*"):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name not in listed and "__pycache__" not in path.parts:
+            raise ExportError(f"{folder}: {name} is not one of the exported files")
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         del sys.modules[name]
     sys.meta_path[:] = [f for f in sys.meta_path if getattr(f, "package", None) != package]
@@ -79,13 +82,6 @@ def _verify_file(folder: Path, name: str, digest: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != digest:
         raise ExportError(f"{folder}: {name} is not the exported file: its SHA-256 differs")
     return content
-
-
-def _refuse_unlisted(folder: Path, package: str, listed: Mapping[str, str]) -> None:
-    for path in (folder / package).rglob("*"):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and name not in listed and "__pycache__" not in path.parts:
-            raise ExportError(f"{folder}: {name} is not one of the exported files")
 
 
 class _Finder(MetaPathFinder, Loader):

@@ -117,7 +117,9 @@ def write_package(
     for name, content in data.items():
         _write(target / name, content)
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in data.items()}
-    _write(target / "__init__.py", _init(cell, checksums))
+    title = "".join(c for c in cell.name if c.isprintable() and c not in '"\\')
+    init = _INIT.format(title=title, checksums=json.dumps(checksums, indent=4))
+    _write(target / "__init__.py", init.encode())
     _write(
         folder / "predict.py",
         _SCRIPT.format(package=package, module=module, reader=reader).encode(),
@@ -133,11 +135,6 @@ def write_package(
         "columns_named": model.encoder is not None,
         "has_probabilities": model.has_probabilities,
     }
-
-
-def _init(cell: Cell, checksums: Mapping[str, str]) -> bytes:
-    title = "".join(c for c in cell.name if c.isprintable() and c not in '"\\')
-    return _INIT.format(title=title, checksums=json.dumps(checksums, indent=4)).encode()
 
 
 def _write(path: Path, content: bytes) -> None:

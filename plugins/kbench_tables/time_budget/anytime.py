@@ -320,18 +320,14 @@ class Schedule:
             return False
         if self._costs.cost(ladder, cell) is None:
             # the cost of a search is known once its components have run without one
-            return not self._awaits_alike(ladder)
+            return not any(
+                (other.cells[0].key, 0) in self._begun and not is_done(other.cells[0], 0)
+                for other in self._ladders
+                if other is not ladder
+                and not other.is_stopped
+                and other.components == ladder.components
+            )
         return self._fits(ladder, cell, BEGIN_SHARE)
-
-    def _awaits_alike(self, ladder: Ladder) -> bool:
-        """Whether a task of the same components with another search is running."""
-        return any(
-            (other.cells[0].key, 0) in self._begun and not is_done(other.cells[0], 0)
-            for other in self._ladders
-            if other is not ladder
-            and not other.is_stopped
-            and other.components == ladder.components
-        )
 
     def _at_once(self, ladder: Ladder) -> PlannedCell | None:
         """Return the cell with the most rows that a method may go to from the smallest sample.
