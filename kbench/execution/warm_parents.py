@@ -156,12 +156,11 @@ class WarmParents:
 
     def light(self) -> "WarmParents":
         """Return others that import no components, which takes longer than to check them."""
-        return WarmParents(
-            {
-                plugins: tuple(name for name in names if name in WARM or name.startswith(GIVEN))
-                for plugins, names in self.preload.items()
-            }
-        )
+        preload = {
+            plugins: tuple(name for name in names if name in WARM or name.startswith(GIVEN))
+            for plugins, names in self.preload.items()
+        }
+        return WarmParents(preload)
 
     def close(self) -> None:
         """End every process; calls in flight return "crashed"."""

@@ -20,6 +20,7 @@ from kbench.execution.handover import (
     receive_visible,
     send,
 )
+from kbench.execution.request import Assignments
 from kbench.execution.sandbox import CallOutcome
 from kbench.execution.warm_parents import WARM, WarmParents
 from kbench.machine import machine_id
@@ -474,3 +475,19 @@ def test_closing_kills_the_processes_of_tasks(tmp_path, monkeypatch):
     machine.release()
     assert [answer.outcome.status for _, answer in found] == ["crashed"]
     assert wait_until(lambda: gone(pid), 5)
+
+
+@pytest.mark.parametrize("n_copies", [0, 7])
+def test_test_rows_that_equal_a_training_row_are_known(n_copies, tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[20 : 20 + n_copies] = X[:n_copies] + 0.0
+    data = Dataset("copies", X=X, y=np.arange(40) % 2)
+    cache = DataCache(tmp_path)
+    cell = Cell(Ref("copies"), Ref("identity"), Ref("ridge"), Protocol(n_folds=4))
+    cache.store(data)
+    assignments = Assignments(cache)
+    found = [assignments.get(Task(cell, i, "a", checksum=data.checksum)) for i in range(4)]
+    for each in found:
+        expected = assign(data, cell.protocol, each.visible.index)
+        assert each.seen.tolist() == expected.seen.tolist()
+    assert any(each.seen.any() for each in found) == bool(n_copies)
