@@ -57,8 +57,7 @@ class _StructuredFourierMap(_FourierMap):
                     sines = features[rows, half + start : half + stop]
                     waves(by_row, features[rows, start:stop], sines, amplitude)
                 if self.n_components % 2 and start <= half < start + size:
-                    last = xp.cos(phases[half - start, :] + self.offset_)
-                    features[rows, -1] = last * amplitude
+                    features[rows, -1] = xp.cos(phases[half - start, :] + self.offset_) * amplitude
         return features
 
     def _gradient(self, X, coef):

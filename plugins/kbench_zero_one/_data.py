@@ -17,8 +17,7 @@ def uniform_ball(
     # (x_0 / radius)^2 has a beta distribution; its upper tail is inverted, because
     # rejection would hardly ever accept a margin in high dimension
     shape = 0.5, (n_features + 1) / 2
-    tail = betaincc(*shape, (margin / radius) ** 2)
-    squared = betainccinv(*shape, tail * random.uniform(size=n))
+    squared = betainccinv(*shape, betaincc(*shape, (margin / radius) ** 2) * random.uniform(size=n))
     first = np.maximum(radius * np.sqrt(squared), margin) * random.choice([-1.0, 1.0], size=n)
     rest = random.standard_normal((n, n_features - 1))
     rest /= np.linalg.norm(rest, axis=1)[:, None]
