@@ -93,8 +93,8 @@ class ActiveRows:
         design, m = self.design, len(J)
         n, p = design.shape
         product = SPARSE_PRODUCT if design.sparse else DENSE_PRODUCT
-        entries = design.entries * m / n
-        costs = {"cg": _CG_PRODUCTS * product * entries}  # of one iteration
+        # of one iteration
+        costs = {"cg": _CG_PRODUCTS * product * (design.entries * m / n)}
         if m <= _MAX_ROWS:
             inner = _GATHER if design.keeps_row_gram else design.gram_cost / p
             costs["rows"] = m**3 / 3 + m * m * inner
@@ -345,8 +345,7 @@ def minimise(design, y, loss, w, hessian, tol: float, max_iter: int) -> Solution
             hessian.refresh()
         previous = min(previous, objective)
         first = gap if n_iter == 0 else first
-        newton = hessian.direction(g, *loss.curvature(m), min(0.1, (gap / first) ** 0.25))
-        for d in (newton, -g):
+        for d in (hessian.direction(g, *loss.curvature(m), min(0.1, (gap / first) ** 0.25)), -g):
             md = design.margins(d)
             md *= y
             s = line_search(loss, m, md, float(w @ d), float(d @ d))
