@@ -302,8 +302,7 @@ class Results:
         """Return the leaderboard, the best in bold; a table of cells where none is ranked."""
         title = html.escape(f"{self.experiment}: {plural(len(self), 'cell')}")
         if not self._ranked_lines:
-            body = self.to_frame()._repr_html_()  # type: ignore[operator]
-            return f"<div><strong>{title}</strong>{body}</div>"
+            return f"<div><strong>{title}</strong>{self.to_frame()._repr_html_()}</div>"  # type: ignore[operator]
         heads = ("rank", "feature map", "learner", self.metric.name, "95 % interval", "wins",
                  "fit time (s)")  # fmt: skip
         head = "".join(f"<th>{html.escape(name)}</th>" for name in heads)

@@ -67,10 +67,9 @@ class Stopwatch:
 def time_step(step: Callable[[], S]) -> Timed[S]:
     """Run a step and measure its time; a short step is repeated.
 
-    A step under 50 ms is run up to 5 times, until 50 ms are spent, or until the first 3
-    times differ by at most 5 %. The medians are reported, with the value of the first
-    run: the number of repeats must not decide a result. The garbage collector is off
-    meanwhile.
+    A step under 50 ms is run up to 5 times, until 50 ms are spent, or until the first 3 times
+    differ by at most 5 %. The medians are reported, with the value of the first run: the number of
+    repeats must not decide a result. The garbage collector is off meanwhile.
     """
     walls: list[float] = []
     cpus: list[float] = []

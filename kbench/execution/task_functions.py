@@ -408,12 +408,11 @@ def _record(components: methods.Components, task: TaskType | None = None, *modul
 def evaluate_sample(payload: Mapping[str, Any], channel: socket.socket) -> dict[str, object]:
     """Measure a split on a ``share`` of its rows, as `evaluate_task` does.
 
-    In this process, sizes that decide how rows are computed are that share of those for all rows,
-    such as ``block_rows`` in the answer.
+    Sizes that decide how rows are computed are scaled as much: ``block_rows`` is in the answer.
     """
     for module, name, least in OF_ALL_ROWS:
         setattr(module, name, max(least, int(payload["share"] * getattr(module, name))))
-    timing.SHORT_S = 0.0  # no step is repeated for a clock
+    timing.SHORT_S *= payload["share"]  # two results of a step need more memory than one
     processes.map_arrays(payload["share"])
     return {**evaluate_task(payload, channel), "block_rows": lazy_rows.BLOCK_ROWS}
 

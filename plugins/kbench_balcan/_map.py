@@ -26,6 +26,7 @@ class _BalcanMap(ExplicitMap):
     _mapping: ClassVar[str]
 
     takes_lazy_rows = True
+    _row_share = 1.0
 
     kernel: object = "gaussian"
     _: KW_ONLY
@@ -75,6 +76,10 @@ class _BalcanMap(ExplicitMap):
         names = ("margin", "epsilon", "delta", "alpha", "radius")
         return theory_sizes(mapping=self._mapping, **{name: getattr(self, name) for name in names})
 
+    def scale_sizes(self, row_share):
+        """Scale the size of chunks, to predict the cost of all rows from some."""
+        self._row_share = row_share
+
     def _fit_components(self, X, rng) -> None:
         self.n_components_ = self.n_landmarks_
 
@@ -82,7 +87,7 @@ class _BalcanMap(ExplicitMap):
         # the Gram matrix with the landmarks is computed a few rows at a time
         features = np.empty((X.shape[0], self.n_components_), dtype=X.dtype)
         landmarks, components = self._parts(X.dtype)
-        step = max(1, CHUNK_ENTRIES // self.n_landmarks_)
+        step = max(1, int(self._row_share * CHUNK_ENTRIES) // self.n_landmarks_)
         for start in range(0, X.shape[0], step):
             rows = slice(start, start + step)
             K = self.kernel_(X[rows], landmarks)

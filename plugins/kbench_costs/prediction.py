@@ -28,7 +28,7 @@ _EXPONENTS = np.arange(10, 61) / 20
 PAIRS, PAIRS_OF_KERNEL = 0.01, 5.0
 
 # Weight of a memory that is the same for any rows, of passes over blocks.
-SAME = 10.0
+SAME, NOISE_OF_BLOCKS = 30.0, 0.07
 
 # A number of rows, and a cost.
 Point = tuple[float, float]
@@ -115,7 +115,7 @@ MEMORY = Growth(exponent_scale=0.05, noise=0.1, drift=0.04, exponent=0.95)
 MEMORY_OF_KERNEL = replace(MEMORY, noise=0.03, exponent=2.0, least=(0.0, 1.0))
 
 # Part of the memory of a search that is held while metrics are computed, which follow it.
-HELD = 0.3
+HELD = 0.5
 
 # Standard deviation of the logarithm of the CPU time with several threads over that with one.
 THREADS_SD = 0.1
@@ -146,7 +146,6 @@ def predict(
     >>> print(predict(trials, 80_000))
     77 s of CPU time and 762 MiB
     """
-    trials = [replace(each, memory_mib=each.memory_mib + each.blocks_mib) for each in trials]
     good = [trial for trial in trials if trial.status == "ok" and trial.n_threads == 1]
     over = [trial for trial in trials if trial.status == "out_of_memory"]
     if not (good or over):
@@ -176,18 +175,18 @@ def predict(
         seconds = seconds.map(partial(max, max(less, default=0.0)))
     # beyond a limit it grows in proportion to the rows, or faster
     beyond = [trial.memory_mib * n_rows / trial.n_rows for trial in over]
-    least = max(beyond or [trial.memory_mib for trial in trials])
+    least = max(beyond or [trial.memory_mib + trial.blocks_mib for trial in trials])
     memory = Estimate(least, least, least)
     if plain:
-        uses_kernel = memory_pairs > 1
-        law, added = (MEMORY_OF_KERNEL, MIN_MB_OF_KERNEL) if uses_kernel else (MEMORY, MIN_MB)
+        law, added = (MEMORY_OF_KERNEL, MIN_MB_OF_KERNEL) if memory_pairs > 1 else (MEMORY, MIN_MB)
         points = _points(plain, "memory_mib", added)[-LAST:]
-        same = SAME * any(trial.blocks_mib for trial in plain.values())
+        blocks = max(trial.blocks_mib for trial in plain.values())
+        law, same = (replace(law, noise=NOISE_OF_BLOCKS), SAME) if blocks else (law, 0.0)
         memory = law.predict(points, n_rows, same=same).map(lambda mib: mib - added)
         metrics = [trial.memory_mib - HELD * other.memory_mib for trial, other in both]
         with_held = max([0.0, *metrics]) + HELD * memory.value
         more = max([0.0, *(trial.memory_mib - alone.memory_mib for trial, alone in together)])
-        memory = memory.map(lambda mib: max(least, more + max(with_held, mib)))
+        memory = memory.map(lambda mib: max(least, more + max(with_held, mib + blocks)))
     return Cost(memory, seconds, bool(over))
 
 

@@ -74,7 +74,7 @@ def gpu_memory(planned: PlannedCell, registry: Registry, in_passes: bool, width:
     facts, cell, protocol, gram = planned.dataset, planned.cell, planned.cell.protocol, 8 * width**2
     assert facts is not None
     n, has_search = task_rows(facts.n_samples, protocol)[0], n_candidates(cell, registry) > 1
-    n_folds = _n_parts(protocol) if has_search else 1
+    n_folds = _n_parts(protocol, has_search)
     block = (min(BLOCK_ROWS, n // n_folds) * np.dtype(protocol.block_dtype).itemsize) * (
         OF_MAP * width + facts.n_features
     )
@@ -108,14 +108,14 @@ def memory_of_blocks(found: Mapping[str, Any], protocol: Protocol, n_rows: int, 
         return 0.0
     of_value = 4 if "embedded rows in float32" in str(found["details"]["notes"]) else 8
     row_bytes = min(of_value * metrics["n_components"], 12 * metrics["nnz_per_row"])
-    n = _n_parts(protocol)
+    n = _n_parts(protocol, metrics["n_candidates"] > 1)
     n_more = min(BLOCK_ROWS, most // n) - min(found["block_rows"], n_rows // n)
     return float(OF_PASS * row_bytes * n_more / 2**20)
 
 
-def _n_parts(protocol: Protocol) -> int:
-    """Return the number of parts of the rows that a search takes the sums of in one pass."""
-    return 1 if protocol.refit_maps_in_inner_folds else protocol.inner_folds
+def _n_parts(protocol: Protocol, has_search: bool) -> int:
+    """Return the number of parts of the rows that a pass takes the sums of."""
+    return protocol.inner_folds if has_search and not protocol.refit_maps_in_inner_folds else 1
 
 
 OUTER, FLOAT32 = "refit_maps_in_inner_folds = false", 'block_dtype = "float32"'

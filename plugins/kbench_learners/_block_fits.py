@@ -67,7 +67,8 @@ def _begin(
         return fitted
 
     together = [problem for C in rising for problem in problems[C]]
-    return (Descent if is_local else DeviceDescent)(together, bias, sample, estimators)
+    given = together, bias, sample, estimators, estimator._row_share
+    return (Descent if is_local else DeviceDescent)(*given)
 
 
 def set_solution(estimator: LinearClassifier, problems: list[Problem], bias: float) -> None:

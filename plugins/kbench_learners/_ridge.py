@@ -246,7 +246,7 @@ def ridge_path(X, Y, alphas, tol=1e-6, max_iter=2000, weight=None, share=1.0):
     mean, target = weighted_mean(X, weight), weighted_mean(Y, weight)
     centred = Y - target
     if p <= n and p <= MAX_FACTOR_COLUMNS:
-        G = column_gram(X, mean, weight)
+        G = column_gram(X, mean, weight, share)
         moments = X.T @ _weigh(centred, weight)
         for alpha in alphas:
             W = _shifted_solve(G, moments, alpha)
@@ -339,8 +339,11 @@ def _weigh(A, weight):
     return A if weight is None else weight[:, None] * A
 
 
-def column_gram(X, mean, weight=None):
-    """Return ``(X - mean)' D (X - mean)`` with the weights on the diagonal, over blocks of rows."""
+def column_gram(X, mean, weight=None, share=1.0):
+    """Return ``(X - mean)' D (X - mean)`` with the weights on the diagonal, over blocks of rows.
+
+    Blocks of a `share` of the rows have this share of the values.
+    """
     n, p = X.shape
     if sp.issparse(X):
         G = np.triu(Design(X).gram(weights=weight))
@@ -348,7 +351,7 @@ def column_gram(X, mean, weight=None):
         G -= (n if weight is None else weight.sum()) * np.outer(mean, mean)
         return G
     G = np.zeros((p, p))
-    step = max(1, _CHUNK_ENTRIES // p)
+    step = max(1, int(share * _CHUNK_ENTRIES) // p)
     for start in range(0, n, step):
         block = X[start : start + step] - mean
         if weight is not None:

@@ -17,10 +17,10 @@ from typing import NamedTuple
 LINUX = sys.platform == "linux"
 MIB = 2**20
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_M_MMAP_THRESHOLD = -3
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _MAPPED, _MIN_MAPPED = 2**25, 2**16
 """Bytes from which an array is always mapped, by default and at least."""
-_libc = ctypes.CDLL(None)
+libc = ctypes.CDLL(None)
 _PROC = Path("/proc")
 # a kernel may be built without this file
 _HAS_CHILDREN = (_PROC / f"{os.getpid()}/task/{os.getpid()}/children").exists()
@@ -48,13 +48,13 @@ class Memory(NamedTuple):
 def signal_at_parents_end(number: int) -> None:
     """Let the kernel send this process a signal when its parent ends: the thread that forked it."""
     if LINUX:
-        _libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+        libc.prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
 
 
 def adopt_orphans() -> None:
     """Become the parent of every descendant that loses its parent."""
     if LINUX:
-        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def die_first() -> None:
@@ -66,16 +66,17 @@ def die_first() -> None:
 def map_arrays(share: float) -> None:
     """Let arrays of a sample of the rows be allocated as those of all rows, where glibc can.
 
-    Large arrays are mapped, and unmapped as soon as they are free. Smaller ones leave holes
-    between others: for each row a sample would need more memory than all rows.
+    Large arrays are unmapped once they are free. Of smaller ones, holes and an end stay mapped.
     """
     with contextlib.suppress(AttributeError):
-        _libc.mallopt(_M_MMAP_THRESHOLD, max(_MIN_MAPPED, int(share * _MAPPED)))
+        n_bytes = max(_MIN_MAPPED, int(share * _MAPPED))
+        libc.mallopt(_M_MMAP_THRESHOLD, n_bytes)
+        libc.mallopt(_M_TRIM_THRESHOLD, 2 * n_bytes)
 
 
 def flush_c_streams() -> None:
     """Flush the output of C code, which ``os._exit`` would drop."""
-    _libc.fflush(None)
+    libc.fflush(None)
 
 
 def memory(pid: int) -> Memory:

@@ -188,6 +188,8 @@ class Supervisor:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         gc.collect()
+        with contextlib.suppress(AttributeError):  # of glibc: tasks would use it uncounted
+            processes.libc.malloc_trim(0)
         gc.freeze()  # the collector must not write to pages shared with the tasks
 
     def serve(self) -> None:

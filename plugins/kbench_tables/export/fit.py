@@ -97,8 +97,8 @@ def refit(cell: Cell, dataset: Dataset, registry: features.Registry) -> Fitted:
         embedded = part.embedding.embed(data.X[test])
         if task == "classification":
             return Fold(test, np.asarray(part.learner.decision_function(embedded)))
-        scale = replace(part.scale, log=None)  # errors of logarithms are those of logarithms
-        last = ScaledTarget(part.learner).with_fitted(part.learner, scale)
+        # errors of logarithms are those of logarithms
+        last = ScaledTarget(part.learner).with_fitted(part.learner, replace(part.scale, log=None))
         if not last.has_distribution or data.log is not None:
             return Fold(test, last.predict(embedded))
         return Fold(test, *last.predict(embedded, return_std=True))

@@ -394,6 +394,7 @@ def test_a_little_growth_of_passes_over_blocks_is_noise():
 def found(**metrics):
     note = "fitted from sums over blocks of 4,096 embedded rows in float64"
     measured = {"shared_pass": 1.0, "n_components": 1000.0, "nnz_per_row": 1000.0}
+    measured["n_candidates"] = 6.0
     return {"metrics": measured | metrics, "details": {"notes": [note]}, "block_rows": 1024}
 
 
@@ -410,6 +411,8 @@ def test_blocks_of_a_task_have_more_rows_than_those_of_a_trial():
     assert rows_of(found(), shared, 2000, 10**6) == pytest.approx(4096 - 500)
     assert rows_of(found(), shared, 2000, 12_000) == pytest.approx(3000 - 500)
     assert rows_of(found(), refit, 20_000, 20_000) == 4096 - 1024
+    # without a search there are no folds
+    assert rows_of(found(n_candidates=1.0), shared, 2000, 12_000) == pytest.approx(4096 - 1024)
     single = found() | {"details": {"notes": ["passes over blocks of 9 embedded rows in float32"]}}
     assert rows_of(single, refit, 2000, 10**6) == pytest.approx((4096 - 1024) / 2)
     # values and numbers of columns of sparse rows
