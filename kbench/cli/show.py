@@ -186,8 +186,7 @@ def _retries(report: Report, repeat: str, again: Sequence[str]) -> list[tuple[st
         if "--memory-limit" in words:
             place = words.index("--memory-limit")
             del words[place : place + 2]
-        higher = shlex.join(["kbench", "suite", *words])
-        command = f"{higher} --memory-limit {needed}"
+        command = shlex.join(["kbench", "suite", *words, "--memory-limit", str(needed)])
         total = machine.memory_mib()
         too_much = (
             f", more than the {format_memory(total)} of this machine" if 0 < total < needed else ""

@@ -181,8 +181,8 @@ class Sandbox:
                 supervisor.check_started()
             return None, f"the sandbox's supervisor ended while the task ran: {supervisor.close()}"
         header, body = reply
-        recorded = header.get("recorded", ())  # names of files are compared as they are
-        header = encodable(header) | {"recorded": recorded}
+        # names of files are compared as they are
+        header = encodable(header) | {"recorded": header.get("recorded", ())}
         try:
             return CallOutcome(value=json.loads(body) if body else None, **header), ""
         except (ValueError, RecursionError) as error:  # the task wrote it itself

@@ -62,8 +62,7 @@ def package_name(checksum: str, key: str) -> str:
     >>> package_name("ab", "cd")
     'kbench_model_b09c5477abec'
     """
-    digest = hashlib.sha256(f"{checksum} {key}".encode()).hexdigest()
-    return f"kbench_model_{digest[:12]}"
+    return "kbench_model_" + hashlib.sha256(f"{checksum} {key}".encode()).hexdigest()[:12]
 
 
 def write_package(

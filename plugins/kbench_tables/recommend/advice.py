@@ -150,11 +150,11 @@ class _Comparison:
         if not (self.nested and n and n_test):
             return value
         error = standard_error(value, n_test, self.metric, self.shares)
-        return value - self.metric.gain(error * math.sqrt(1 / n - 1 / most))
+        return float(value - self.metric.gain(error * math.sqrt(1 / n - 1 / most)))
 
     def behind(self, row: features.Row) -> float:
         """Return how much worse a row is than the best one, by their cautious levels."""
-        return self.metric.gain(self.cautious_level(self.best) - self.cautious_level(row))
+        return float(self.metric.gain(self.cautious_level(self.best) - self.cautious_level(row)))
 
     @property
     def error(self) -> float:
@@ -299,8 +299,7 @@ class _Comparison:
         return f" on {n:,.0f} rows" if n < SAMPLED * self.most_rows else ""
 
     def on_fewer_splits(self) -> list[str]:
-        n = len(self.best.by_split(self.metric.name))
-        few = [row for row in self.complete if len(row.by_split(self.metric.name)) < n]
+        few = [row for row in self.complete if row.n_splits_done < self.best.n_splits_done]
         is_any = any(self.metric.gain(self.value(row) - self.value(self.best)) > 0 for row in few)
         return ["Better scores below are on fewer splits, and count less."] * is_any
 

@@ -280,7 +280,7 @@ def standard_error(
     return abs(value) / math.sqrt(2 * n)
 
 
-def level(mine: Mapping[str | int, float], most: Mapping[str | int, float]) -> float:
+def level(mine: Mapping[Any, float], most: Mapping[Any, float]) -> float:
     """Return the mean of scores as it would be over all splits of another method.
 
     `most` are scores by split; those of a method that lacks some are compared on the common ones.
