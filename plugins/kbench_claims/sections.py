@@ -92,8 +92,7 @@ def _chart_of_search_time(data: ReportData, table: Table) -> Iterator[Chart]:
     spent = sorted(get_claims(data).spent, key=lambda each: place.get(each.method, 0))
     if not place or len({each.metric for each in spent}) != 1:
         return
-    metric = spent[0].metric
-    looks = Styles(data.rows)
+    metric, looks = spent[0].metric, Styles(data.rows)
     drawn = [
         Line(
             format_method(each.method),

@@ -70,8 +70,7 @@ def check_cells(cells: Iterable[SharedCell], datasets: Mapping[str, SharedDatase
     """Check the datasets and the keys of cells."""
     seen: set[tuple[str, str]] = set()
     for each in cells:
-        name = each.name
-        dataset = datasets.get(each.dataset)
+        name, dataset = each.name, datasets.get(each.dataset)
         if dataset is None:
             raise BundleError(f"a cell is of the dataset {each.dataset!r}, which the bundle lacks")
         try:
@@ -109,8 +108,7 @@ def check_result(
         if result.metrics or result.details.model_fields_set:
             raise BundleError(f"{name} has metrics, but its status is {result.status}")
         return
-    metrics = result.metrics
-    plain = PLAIN[dataset.task].name
+    metrics, plain = result.metrics, PLAIN[dataset.task].name
     if plain not in metrics:
         raise BundleError(f"{name} is ok and lacks the metric {plain!r}")
     for metric, value in metrics.items():

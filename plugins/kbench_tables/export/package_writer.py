@@ -177,8 +177,7 @@ def _describe_columns(fitted: Fitted) -> Facts:
     seen = {}
     for name, place in encoder.places().items():
         first = np.asarray(X[:, place.start], dtype=np.float64)
-        present = first[~np.isnan(first)]
-        is_codes = name in encoder.coded
+        present, is_codes = first[~np.isnan(first)], name in encoder.coded
         kind = "codes" if is_codes else "number" if categories[name] is None else "indicators"
         has_range = kind == "number" and len(present)
         seen[name] = {

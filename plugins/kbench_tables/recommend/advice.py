@@ -105,7 +105,7 @@ class _Comparison:
     def advice(self, baselines: Collection[str], boosted: Collection[str]) -> Advice:
         """Recommend the best method, or one within noise of it that is much faster to fit."""
         near = [row for row in self.complete if self.is_within_noise(row)]
-        equal = [row for row in near if self.behind(row) <= self.margin]
+        equal = [row for row in near if row is self.best or self.behind(row) <= self.margin]
         best = self.best
         if (ranking := self.by_ranking(equal)) is not None:
             equal, best = [row for row in equal if ranking.is_within_noise(row)], ranking.best
@@ -116,19 +116,20 @@ class _Comparison:
         if best in alike and best.metrics["fit_time_s"] < FASTER * chosen.metrics["fit_time_s"]:
             chosen = best
         n = 1 if chosen is best else len(equal)
+        ranked = sorted(self.complete, key=lambda row: (self.behind(row), row is not self.best))
         sentences = [
             self.describe(chosen),
             *(self.compare_all(alike) if chosen is self.best else self.beside_best(chosen, n)),
             *self.beside_boosting(chosen, boosted),
             *self.beside_baseline(chosen, baselines),
-            *self.on_fewer_splits(),
+            *self.on_order(ranked),
             *self.on_a_sample(chosen),
         ]
         if len(self.complete) > 1:
             sentences.append(
                 "It was chosen and scored on the same splits, so its score is slightly optimistic."
             )
-        return Advice(chosen, tuple(sentences), tuple(sorted(self.complete, key=self.behind)))
+        return Advice(chosen, tuple(sentences), tuple(ranked))
 
     # -- values in words
 
@@ -251,10 +252,10 @@ class _Comparison:
 
     def beside_best(self, chosen: features.Row, n_equal: int) -> list[str]:
         test = self.test(self.best, chosen)
-        behind = abs(self.level(self.best) - self.level(chosen))
-        n = behind / (self.error or math.inf)
+        behind = self.metric.gain(self.level(self.best) - self.level(chosen))
+        n = abs(behind) / (self.error or math.inf)
         n_errors = f"{n:.1f} standard errors" if n > 1 else "less than one standard error"
-        gap = f"the difference is {self.format(behind)}, {n_errors}"
+        gap = f"it is {self.format(abs(behind))} {'better' if behind < 0 else 'worse'}, {n_errors}"
         if test is not None:
             gap = f"the difference is {self.format(abs(test.difference))}, {self.say_test(test)}"
         if test is not None and test.is_zero:
@@ -298,10 +299,11 @@ class _Comparison:
         n = n_train(row)
         return f" on {n:,.0f} rows" if n < SAMPLED * self.most_rows else ""
 
-    def on_fewer_splits(self) -> list[str]:
-        few = [row for row in self.complete if row.n_splits_done < self.best.n_splits_done]
-        is_any = any(self.metric.gain(self.value(row) - self.value(self.best)) > 0 for row in few)
-        return ["Better scores below are on fewer splits, and count less."] * is_any
+    def on_order(self, ranked: Sequence[features.Row]) -> list[str]:
+        """Say why a method with a better score stands below another one."""
+        scores = [self.metric.gain(float(f"{self.value(row):.6g}")) for row in ranked]
+        said = ["Methods are ordered by their common splits; few splits count less."]
+        return said * (scores != sorted(scores, reverse=True))
 
     def on_a_sample(self, chosen: features.Row) -> list[str]:
         if not self.format_rows(chosen):
@@ -318,10 +320,14 @@ class _Comparison:
         if not rows or chosen in rows:
             return []
         row = max(rows, key=lambda row: self.metric.gain(self.cautious_level(row)))
-        fitted = features.duration(row.metrics["fit_time_s"])
+        theirs, mine = (each.by_split(self.metric.name) for each in (row, chosen))
+        common = [value for split, value in mine.items() if split in theirs]
+        same = self.format(sum(common) / max(1, len(common)))
+        where = f" (the recommended method: {same})" * (0 < len(common) < len(mine))
         sentence = (
             f"The best gradient boosting, {features.format_method(row.method)}, scores "
-            f"{self.format_score(row)}{self.format_rows(row)}, fitted in {fitted}"
+            f"{self.format_score(row)}{where}"
+            f"{self.format_rows(row)}, fitted in {features.duration(row.metrics['fit_time_s'])}"
         )
         test = self.test(chosen, row)
         return [f"{sentence}." if test is None else f"{sentence}: {self.say_test(test)}."]

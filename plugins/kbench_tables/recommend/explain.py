@@ -302,8 +302,7 @@ def _check_part(
     """Return the predictions of some of the rows, in the units of the targets."""
     names = [field.name for field in fields(predictions)]
     outputs: list[Any] = [_at(getattr(predictions, name), rows) for name in names]
-    part = features.Predictions(*outputs)
-    n = len(shown.y_test)
+    part, n = features.Predictions(*outputs), len(shown.y_test)
     if fitted.task == "regression":
         return features.unstandardise(part, fitted.scale, n, label)
     return part.validate(fitted.task, np.unique(fitted.y), n, label)

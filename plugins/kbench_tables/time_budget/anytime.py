@@ -412,8 +412,7 @@ class Schedule:
         return bool(behind > NOISE * standard_error(value, n_test, self._metric, shares))
 
     def _values(self, cell: PlannedCell) -> dict[int, float]:
-        results = dict(cell.results).items()
-        name = self._metric.name
+        results, name = dict(cell.results).items(), self._metric.name
         return {i: r.metrics[name] for i, r in results if r.is_ok and name in r.metrics}
 
     # -- costs

@@ -201,6 +201,9 @@ def test_nothing_better_than_the_mean_is_said():
     assert "mean is as good" not in " ".join(said(fitted("good", LOW, 1.0)).sentences)
 
 
+ORDERED = "Methods are ordered by their common splits; few splits count less."
+
+
 def nested(name, accuracies, n_train, **more):
     """Return a row whose splits have the test rows of all others, 2,000 each."""
     hashes = {str(i): f"{name}{i}" for i in range(5)}
@@ -226,7 +229,7 @@ def test_rows_on_samples_are_compared_on_their_common_splits():
     near = nested("near", [0.957], 80_000.0, fit_time_s=11.0)
     text = " ".join(advise([full, near], nested=True).sentences)
     assert "within noise of the most accurate, near + ridge (0.957 on 1 of 5 splits)" in text
-    assert "the difference is 0.007, 1.5 standard errors" in text
+    assert "it is 0.007 worse, 1.5 standard errors" in text
 
 
 def test_a_method_that_was_lucky_on_one_split_is_not_the_best():
@@ -235,8 +238,12 @@ def test_a_method_that_was_lucky_on_one_split_is_not_the_best():
     found = advise([full, lucky], nested=True)
     assert found.chosen is full
     assert "Within noise of it" in found.sentences[1] and "lucky" in found.sentences[1]
-    assert "Better scores below are on fewer splits, and count less." in found.sentences
+    assert ORDERED in found.sentences
     assert [row.feature_map for row in found.ranked] == ["full", "lucky"]
+    text = " ".join(
+        advise([full, nested("quick", [0.955], 8e4, fit_time_s=0.01)], nested=True).sentences
+    )
+    assert "Use quick" in text and "it is 0.005 better, 1.7 standard errors" in text
     # of few test rows, more is luck
     lucky = nested("lucky", [0.96], 80_000.0, n_test=200.0)
     assert advise([full, lucky], nested=True).chosen is full
@@ -268,6 +275,24 @@ def test_gradient_boosting_is_compared_with():
     ]
     text = " ".join(advise(rows, boosted=["trees"], nested=True).sentences)
     assert "The best gradient boosting, identity + trees, scores 0.910 on 20,000 rows" in text
+    assert ORDERED not in text
+    rows[1] = nested("identity", [0.91], 80_000.0, learner="trees")
+    text = " ".join(advise(rows[:2], boosted=["trees"], nested=True).sentences)
+    assert "scores 0.910 on 1 of 3 splits (the recommended method: 0.960), fitted" in text
+
+
+def test_a_small_error_on_one_split_is_luck_too():
+    def errors(name, values):
+        by_split = {"rmse": {str(i): value for i, value in enumerate(values)}}
+        mean = sum(values) / len(values)
+        return nested(name, [0.0] * len(values), 8e4, rmse=mean, values_by_split=by_split)
+
+    full = errors("full", [9.0, 10.0, 10.0, 10.0, 10.0])
+    found = advise([full, errors("lucky", [8.9])], metric=RMSE, task="regression", nested=True)
+    assert [row.feature_map for row in found.ranked] == ["full", "lucky"]
+    better = errors("better", [8.0])
+    found = advise([full, better], metric=RMSE, task="regression", nested=True)
+    assert [row.feature_map for row in found.ranked] == ["better", "full"]
 
 
 def test_of_a_rare_class_one_split_says_little():
