@@ -146,6 +146,7 @@ def predict(
     >>> print(predict(trials, 80_000))
     77 s of CPU time and 762 MiB
     """
+    trials = [replace(each, memory_mib=each.memory_mib + each.blocks_mib) for each in trials]
     good = [trial for trial in trials if trial.status == "ok" and trial.n_threads == 1]
     over = [trial for trial in trials if trial.status == "out_of_memory"]
     if not (good or over):
@@ -175,18 +176,18 @@ def predict(
         seconds = seconds.map(partial(max, max(less, default=0.0)))
     # beyond a limit it grows in proportion to the rows, or faster
     beyond = [trial.memory_mib * n_rows / trial.n_rows for trial in over]
-    least = max(beyond or [trial.memory_mib + trial.blocks_mib for trial in trials])
+    least = max(beyond or [trial.memory_mib for trial in trials])
     memory = Estimate(least, least, least)
     if plain:
         law, added = (MEMORY_OF_KERNEL, MIN_MB_OF_KERNEL) if memory_pairs > 1 else (MEMORY, MIN_MB)
         points = _points(plain, "memory_mib", added)[-LAST:]
-        blocks = max(trial.blocks_mib for trial in plain.values())
+        blocks = any(trial.blocks_mib for trial in plain.values())
         law, same = (replace(law, noise=NOISE_OF_BLOCKS), SAME) if blocks else (law, 0.0)
         memory = law.predict(points, n_rows, same=same).map(lambda mib: mib - added)
         metrics = [trial.memory_mib - HELD * other.memory_mib for trial, other in both]
         with_held = max([0.0, *metrics]) + HELD * memory.value
         more = max([0.0, *(trial.memory_mib - alone.memory_mib for trial, alone in together)])
-        memory = memory.map(lambda mib: max(least, more + max(with_held, mib + blocks)))
+        memory = memory.map(lambda mib: max(least, more + max(with_held, mib)))
     return Cost(memory, seconds, bool(over))
 
 
