@@ -288,7 +288,7 @@ class Logistic:
         margins = signs * scores[:, 0]
         # a third of the time of logaddexp and expit, and no exponential overflows
         small, below = np.exp(-np.abs(margins)), np.minimum(-margins, 0.0)
-        value = float(costs @ (np.log1p(small) - margins - below))
+        value = float(costs @ (np.log1p(small) - (margins + below)))
         return value, (-costs * signs * np.exp(below) / (1.0 + small))[:, None]
 
     def curvature(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -311,3 +311,22 @@ def test_f2_with_other_landmarks_or_fewer_directions_is_no_rotation_of_nystroem(
     assert span_of_f2({"n_landmarks": 50}).startswith("50 uniform landmarks: gaussian(")
     for params in ({"random_state": 7}, {"rank_tolerance": 1e-3}, {"sampling": "greedy"}):
         assert span_of_f2({"n_landmarks": 50, **params}) == "", params
+
+
+kernel = Gaussian.__call__
+
+
+@pytest.mark.parametrize("make", [BalcanF1, BalcanF2, BalcanF3])
+def test_a_sample_is_embedded_in_chunks_of_its_share(make, monkeypatch):
+    """The memory of chunks grows with the rows, so that it is predicted from samples."""
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    embedding = make(n_landmarks=10, random_state=0).fit(X)
+    whole = embedding.transform(X)
+    monkeypatch.setattr(map_module, "CHUNK_ENTRIES", 500)
+    chunks = []
+    monkeypatch.setattr(
+        Gaussian, "__call__", lambda self, X, Y=None: chunks.append(len(X)) or kernel(self, X, Y)
+    )
+    embedding.scale_sizes(0.5)
+    np.testing.assert_allclose(embedding.transform(X), whole, atol=1e-12)
+    assert chunks == [25] * 4

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from kbench_learners import LogisticClassifier, _descent
+from kbench_learners import LogisticClassifier, _descent, _design
 from kbench_learners import _logistic as logistic
 
 
@@ -100,3 +101,35 @@ def test_class_weights_change_decisions_and_keep_probabilities_calibrated(n_clas
     assert np.allclose(weighted.predict_proba(X).mean(axis=0), shares, atol=0.02)
     assert np.bincount(weighted.predict(X))[0] < 0.9 * np.sum(y == 0)
     assert not hasattr(weighted, "begin_fit")
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_two_classes_in_memory_take_few_hessians(C, monkeypatch):
+    """A Hessian after each step took most of the time: three to six of them."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 200))
+    y = X @ rng.normal(size=200) * 0.3 + rng.logistic(size=2000) > 0
+    hessians = []
+    gram = _design.Design.gram
+
+    def counted(self, *args, **kwargs):
+        hessians.append(1)
+        return gram(self, *args, **kwargs)
+
+    monkeypatch.setattr(_design.Design, "gram", counted)
+    fitted = LogisticClassifier(C=C).fit(X, y)
+    assert 1 <= len(hessians) <= 2
+    best = LogisticRegression(C=C, tol=1e-12, solver="newton-cholesky").fit(X, y)
+    np.testing.assert_allclose(fitted.coef_, best.coef_, atol=5e-5)
+
+
+def test_the_loss_of_two_classes_is_exact_for_any_scores():
+    scores = np.array([-1e4, -800.0, -30.0, -1e-9, 0.0, 1e-9, 30.0, 800.0, 1e4])
+    loss = _descent.Logistic(coding=np.array([-1.0, 1.0]), C=np.array([0.5, 2.0]))
+    for code, sign, cost in ((0, -1.0, 0.5), (1, 1.0, 2.0)):
+        for score in scores:
+            value, slopes = loss.of(np.array([[score]]), np.array([code]))
+            expected = cost * np.logaddexp(0.0, -sign * score)
+            assert value == pytest.approx(expected, rel=1e-12, abs=0.0)
+            slope = -cost * sign * expit(-sign * score)
+            assert slopes[0, 0] == pytest.approx(slope, rel=1e-12, abs=0.0)
