@@ -199,7 +199,7 @@ class Problem:
 
     @property
     def _may_renew(self) -> bool:
-        """Whether a new Hessian may help: the steps since the last one take longer.
+        """Return whether a new Hessian may help: the steps since the last one take longer.
 
         That of several columns is never complete.
         """

@@ -259,7 +259,7 @@ class Schedule:
         return min(steps, key=self._place)[1] if steps else None
 
     def _is_noisy(self, ladder: Ladder) -> bool:
-        """Whether the score of one split says little, so that the best of many is mostly luck."""
+        """Return whether the score of one split says little: the best of many is mostly luck."""
         cell = ladder.cells[ladder.reached]
         metrics, shares = cell.results[0].metrics, class_shares(cell.dataset)
         value, n_test = metrics.get(self._metric.name, 0.0), metrics.get("n_test", math.inf)

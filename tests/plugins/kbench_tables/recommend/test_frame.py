@@ -1,6 +1,7 @@
 """`kbench.recommend`: a comparison on a data frame."""
 
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas
@@ -11,6 +12,7 @@ import pytest
 import kbench
 from kbench.errors import DatasetError, ExportError, KbenchError
 from kbench_tables.frames import write_frame
+from kbench_tables.recommend import compared_methods
 
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
@@ -57,6 +59,19 @@ def test_what_is_said_about_a_drift_is_true():
     }
     assert "only linear methods without" in said["identity"]
     assert "may not extrapolate" in said["rff"]
+
+
+@pytest.mark.slow
+def test_methods_have_the_order_of_the_recommendation(monkeypatch):
+    advise = compared_methods.advise
+
+    def turned(*args, **kwargs):
+        found = advise(*args, **kwargs)
+        return replace(found, ranked=found.ranked[::-1])
+
+    monkeypatch.setattr(compared_methods, "advise", turned)
+    results = kbench.recommend(table(), "churn", **METHODS).results
+    assert results["learner"].tolist() == ["dummy-majority", "ridge (ovr)"]
 
 
 @pytest.mark.slow
