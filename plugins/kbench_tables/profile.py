@@ -68,9 +68,6 @@ class ColumnProfile:
     date: DateColumn | None = None
     note: str = ""
     decimal: str = "."
-    n_rows: int = 0
-    n_missing: int = 0
-    kinds: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.restart()
@@ -78,7 +75,7 @@ class ColumnProfile:
     def restart(self) -> None:
         """Discard all values before another pass."""
         self.n_rows = self.n_missing = 0
-        self.kinds = set()
+        self.kinds: set[str] = set()
         self.low, self.high = np.inf, -np.inf
         self.is_whole, self.is_consecutive = True, True
         self._last: float | None = None
@@ -461,6 +458,9 @@ def _hint(profile: ColumnProfile) -> str:
     if len(formats := several_formats(values)) > 1:
         (one, first), (other, second) = formats[:2]
         return f"; dates in several formats, {first!r} ({one}) and {second!r} ({other}): use one"
-    if len(values) > MIN_NUMBERS and all(map(is_number, values)):
+    odd = sorted(value for value in values if not is_number(value))
+    if odd and len(odd) < len(values) / 5:
+        return f"; numbers but {printable(odd[0], SHOWN)!r}; {option('na_values')} makes it missing"
+    if not odd and len(values) > MIN_NUMBERS:
         return "; numbers stored as strings: store them as numbers to use them"
     return f"; {mixed}" if (mixed := profile.units.advice()) else ""

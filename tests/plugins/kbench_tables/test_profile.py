@@ -204,6 +204,17 @@ def test_dates_in_several_formats_are_named():
     assert "dates in several formats, '" in role.note and "(%d.%m.%Y)" in role.note
 
 
+def test_a_text_among_few_numbers_is_noticed():
+    roles = []
+    for column in (["0", "1", "2", "3", "4", "n/v"], ["S", "M", "L", "1", "2", "3"]):
+        profile = ColumnProfile("floor")
+        profile.add(pandas.Series(column * 20))
+        roles += decide({"floor": profile}, ["floor", "y"], Params("mine", "y")).roles[:1]
+    assert [role.read_as for role in roles] == ["categories (6)"] * 2
+    assert roles[0].note == "numbers but 'n/v'; `na_values` makes it missing"
+    assert not roles[1].note
+
+
 def of_numbers():
     profile = ColumnProfile("n")
     profile.add(pandas.Series(RNG.normal(size=N)))
