@@ -257,7 +257,7 @@ def standard_error(
 
     Of a share it is that of a binomial; of an error that of the root of a mean square. A mean
     over classes, which have these `shares` of the rows, has that of a mean of binomials. Ranks
-    of two classes are as uncertain as the rarer one.
+    of two classes are as uncertain as the rarer one. R2 is as uncertain as the mean square in it.
 
     >>> round(standard_error(0.9, 900, records.Metric("accuracy")), 4)
     0.01
@@ -266,14 +266,16 @@ def standard_error(
     0.052
     >>> round(standard_error(0.5, 800, balanced, (0.01, *[0.11] * 9)), 3)
     0.024
+    >>> round(standard_error(-3.0, 200, records.Metric("r2")), 3)
+    0.4
     """
     n = n_test
     if shares and metric.name in OVER_CLASSES:
-        if len(shares) == 2 and metric.name in BY_RANKS:
-            n *= min(shares)
-        else:
-            n *= len(shares) ** 2 / sum(1 / share for share in shares)
+        of_recalls = len(shares) ** 2 / sum(1 / share for share in shares)
+        n *= min(shares) if len(shares) == 2 and metric.name in BY_RANKS else of_recalls
     n = max(1.0, n)
+    if metric.name == "r2":
+        return (1.0 - value) * math.sqrt(2 / n)
     if metric.better == "higher":
         share = min(max(value, 0.0), 1.0)
         return math.sqrt(max(share * (1 - share), 1 / n) / n)
