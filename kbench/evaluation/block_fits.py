@@ -101,6 +101,7 @@ class BlockFits(Passes):
             drawn = _draw(rows, labels, n, derive_seed(fitting.seed, "sample"))
         Z = as_type(self.shared.embed_timed(data.X, drawn, self.transform, True), np.float64)
         self.n_embedded += len(drawn)
+        self.begun_on = 0 if hasattr(estimator, "sample_rows") else len(drawn)
         sample = Sample(Z, table[labels.codes[drawn]], labels.classes[present], counts[present])
         with self.solving:
             inner = estimator.begin_fit(sample, values)

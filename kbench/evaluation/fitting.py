@@ -234,6 +234,8 @@ def fit(
         return _fit_from_sums(fitting, candidate, pass_over(shared, *args), run, default)
     fits = BlockFits(shared)
     ((fit,),) = fits.fit(*args)
+    if fits.begun_on:
+        fits.notes.append(f"begun on {fits.begun_on:,} rows")
     return _make_block_method(fits, fitting, fit, fits.solving, "fitted in passes")
 
 

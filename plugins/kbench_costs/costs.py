@@ -312,7 +312,7 @@ class _Costs:
         Its CPU time is measured, which other programs do not lengthen much.
         """
         task, cell, samples = subject.task, subject.cell, subject.samples
-        share, protocol = samples.share(n_rows), cell.protocol
+        share, protocol = n_rows / samples.n_rows, cell.protocol
         kind = self._run.registry.get("feature map", cell.feature_map.name).family
         if not has_metrics:
             # nothing hides how costs grow if samples for metrics shrink too

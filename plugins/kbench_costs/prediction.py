@@ -151,10 +151,8 @@ def predict(
     over = [trial for trial in trials if trial.status == "out_of_memory"]
     if not (good or over):
         return None
-    of_rows: dict[bool, dict[int, Trial]] = {False: {}, True: {}}
-    for trial in good:
-        of_rows[trial.has_metrics][trial.n_rows] = trial
-    with_metrics, plain = of_rows[True], of_rows[False] or of_rows[True]
+    with_metrics = {trial.n_rows: trial for trial in good if trial.has_metrics}
+    plain = {trial.n_rows: trial for trial in good if not trial.has_metrics} or with_metrics
     if n_rows in with_metrics:  # it is the task
         plain = {n_rows: with_metrics[n_rows]}
     together = [
@@ -162,7 +160,10 @@ def predict(
         for trial in trials
         if trial.n_threads > 1 and trial.status == "ok" and trial.n_rows in plain
     ]
-    seconds = None
+    # beyond a limit it grows in proportion to the rows, or faster
+    beyond = [trial.memory_mib * n_rows / trial.n_rows for trial in over]
+    least = max(beyond or [trial.memory_mib for trial in trials])
+    seconds, memory = None, Estimate(least, least, least)
     if plain:
         both = [(trial, plain[n]) for n, trial in with_metrics.items() if n in plain]
         metrics_s = max([0.0, *(trial.seconds - other.seconds for trial, other in both)])
@@ -174,11 +175,6 @@ def predict(
             seconds = wider(seconds.map(partial(mul, factor)), THREADS_SD)
         less = [trial.seconds for trial in good if trial.n_rows < n_rows]
         seconds = seconds.map(partial(max, max(less, default=0.0)))
-    # beyond a limit it grows in proportion to the rows, or faster
-    beyond = [trial.memory_mib * n_rows / trial.n_rows for trial in over]
-    least = max(beyond or [trial.memory_mib for trial in trials])
-    memory = Estimate(least, least, least)
-    if plain:
         law, added = (MEMORY_OF_KERNEL, MIN_MB_OF_KERNEL) if memory_pairs > 1 else (MEMORY, MIN_MB)
         points = _points(plain, "memory_mib", added)[-LAST:]
         blocks = any(trial.blocks_mib for trial in plain.values())

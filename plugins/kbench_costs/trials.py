@@ -94,23 +94,29 @@ def gpu_memory(planned: PlannedCell, registry: Registry, in_passes: bool, width:
     return estimate(math.log((8 * width * facts.n_features + max(peaks)) / 2**20), SPLITS_SD)
 
 
-# Blocks of embedded rows that a pass over an embedding has at a time.
-OF_PASS = 3
+# Blocks of embedded rows that a pass over an embedding has at a time, and bytes for each row in
+# other places: its number and its targets, several times.
+OF_PASS, OF_ROW = 3, 72
 
 
 def memory_of_blocks(found: Mapping[str, Any], protocol: Protocol, n_rows: int, most: int) -> float:
-    """Return the memory in MiB that blocks of `most` rows need and those of `n_rows` do not.
+    """Return the memory in MiB that a task with `most` rows needs and one with `n_rows` does not.
 
-    `found` has the results of a trial, whose blocks have fewer rows than those of its task.
+    `found` has the results of a trial, whose blocks and samples have fewer rows than its task's.
     """
     metrics = found.get("metrics", {})
     if "shared_pass" not in metrics:  # the embedding was one matrix
         return 0.0
-    of_value = 4 if "embedded rows in float32" in str(found["details"]["notes"]) else 8
-    row_bytes = min(of_value * metrics["n_components"], 12 * metrics["nnz_per_row"])
+    notes, width = found["details"]["notes"], metrics["n_components"]
+    of_sparse, of_value = 12 * metrics["nnz_per_row"], 4 if "rows in float32" in str(notes) else 8
     n = _n_parts(protocol, metrics["n_candidates"] > 1)
     n_more = min(BLOCK_ROWS, most // n) - min(found["block_rows"], n_rows // n)
-    return float(OF_PASS * row_bytes * n_more / 2**20)
+    size = OF_PASS * min(of_value * width, of_sparse) * n_more + OF_ROW * (most - n_rows)
+    for begun in (note.split()[2] for note in notes if note.startswith("begun on ")):
+        # a sample in float64, copied from one in float32 if this is the type of blocks
+        n_more = min(most, SAMPLE_BYTES // min(8 * width, of_sparse)) - int(begun.replace(",", ""))
+        size += min((16 - of_value) * width, of_sparse) * n_more
+    return float(size / 2**20)
 
 
 def _n_parts(protocol: Protocol, has_search: bool) -> int:
@@ -235,8 +241,7 @@ class Samples:
     @classmethod
     def of(cls, whole: Assignment, seed: int = 0) -> Samples:
         """Draw the order of the rows."""
-        rng = np.random.default_rng(seed)
-        visible = whole.visible
+        rng, visible = np.random.default_rng(seed), whole.visible
         train, test, unlabeled = (
             rng.permutation(len(rows)) for rows in (visible.train, visible.test, visible.unlabeled)
         )
@@ -249,10 +254,6 @@ class Samples:
         """Training rows of the split."""
         return len(self.whole.visible.train)
 
-    def share(self, n_rows: int) -> float:
-        """Return the part of the training rows that a sample has."""
-        return n_rows / self.n_rows
-
     def first(self, n_rows: int, least_test: int = 2, of_map: int = 0) -> Assignment:
         """Return a sample of training rows, and the same share of the other parts.
 
@@ -260,7 +261,7 @@ class Samples:
         rows, or all if there are fewer: those without labels, or training rows if all have labels.
         """
         whole, visible = self.whole, self.whole.visible
-        share, train = self.share(n_rows), np.sort(self.train[:n_rows])
+        share, train = n_rows / self.n_rows, np.sort(self.train[:n_rows])
         test = np.sort(self.test[: max(least_test, round(share * len(visible.test)))])
         more = np.sort(self.unlabeled[: max(of_map, round(share * len(visible.unlabeled)))])
         of_labels = visible.train[np.sort(self.train[:of_map])]

@@ -105,7 +105,8 @@ def _hinge_path(
     """Yield the problems of one pair of sides, from the solutions on the sample."""
     y = signs[sample.codes]
     rows = np.flatnonzero(y)
-    design, y = Design(sample.Z[rows], bias), y[rows]
+    # a copy of all rows would take as much memory as the sample
+    design, y = Design(sample.Z if y.all() else sample.Z[rows], bias), y[rows]
     scale = float(sample.counts @ np.abs(signs)) / len(rows)
     drawn = [scale * C for C in values]
     max_iter = estimator.max_iter

@@ -486,7 +486,7 @@ def test_samples_are_nested_and_have_every_class():
         assert set(smaller.visible.test) <= set(larger.visible.test)
     for part in parts:
         assert set(part.visible.y_train) == set(whole.visible.y_train)
-    assert samples.share(20) == 0.25
+    assert 20 / samples.n_rows == 0.25
     assert [len(samples.first(5, least).visible.test) for least in (10, 1000)] == [10, 20]
 
 

@@ -404,7 +404,8 @@ def test_blocks_of_a_task_have_more_rows_than_those_of_a_trial():
 
     def rows_of(found, protocol, n_rows, most):
         mib = chosen.memory_of_blocks(found, protocol, n_rows, most)
-        return mib * 2**20 / (chosen.OF_PASS * 8 * 1000)
+        of_blocks = mib * 2**20 - chosen.OF_ROW * (most - n_rows)
+        return of_blocks / (chosen.OF_PASS * 8 * 1000)
 
     assert rows_of(found(), refit, 2000, 10**6) == pytest.approx(4096 - 1024)
     # one map for all folds makes one pass, fold by fold
@@ -417,6 +418,14 @@ def test_blocks_of_a_task_have_more_rows_than_those_of_a_trial():
     assert rows_of(single, refit, 2000, 10**6) == pytest.approx((4096 - 1024) / 2)
     # values and numbers of columns of sparse rows
     assert rows_of(found(nnz_per_row=4.0), refit, 2000, 10**6) == pytest.approx(3072 * 48 / 8000)
+    # a sample that fits begin on has 2^28 bytes of float64, and is copied from one of float32
+    for note, of_value in (("float64", 8), ("float32", 12)):
+        begun = found()
+        begun["details"]["notes"] = [f"embedded rows in {note}", "begun on 3,000 rows"]
+        more = chosen.memory_of_blocks(begun, refit, 20_000, 10**6)
+        begun["details"]["notes"].pop()
+        more -= chosen.memory_of_blocks(begun, refit, 20_000, 10**6)
+        assert more * 2**20 == pytest.approx(of_value * 1000 * (2**28 // 8000 - 3000))
     whole = found()
     del whole["metrics"]["shared_pass"]
     assert chosen.memory_of_blocks(whole, refit, 2000, 10**6) == 0.0

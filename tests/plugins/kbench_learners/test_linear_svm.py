@@ -12,7 +12,8 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures
 from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 
-from kbench_learners import LinearSVM
+from kbench.evaluation.block_fits import Sample
+from kbench_learners import LinearSVM, _block_fits
 from kbench_learners._design import Design, inner_products
 from kbench_learners._linear_svm import margin_error
 from kbench_learners._newton import ActiveRows
@@ -494,3 +495,19 @@ def test_balanced_classes_have_the_weights_of_liblinear(shape, n_classes, is_spa
 def test_balanced_needs_the_squared_hinge():
     with pytest.raises(ValueError, match='needs loss="squared_hinge"'):
         LinearSVM(balanced=True, loss="hinge").fit(np.eye(4), [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(("n_classes", "n_copied"), [(2, 0), (3, 3)])
+def test_a_fit_in_passes_copies_no_sample_of_all_rows(n_classes, n_copied, monkeypatch):
+    Z = np.random.default_rng(0).normal(size=(90, 4))
+    codes, taken = np.arange(90) % n_classes, []
+    sample = Sample(Z, codes, np.arange(n_classes), np.bincount(codes))
+
+    def make(X, *given):
+        taken.append(X)
+        return Design(X, *given)
+
+    monkeypatch.setattr(_block_fits, "Design", make)
+    LinearSVM(multiclass="ovo").begin_fit(sample, [1.0])
+    assert sum(X is not Z for X in taken) == n_copied
+    assert len(taken) == max(1, n_copied)
