@@ -123,6 +123,7 @@ def memory_mib() -> float:
     return min(filter(None, sizes), default=0) / 2**20
 
 
+@cache
 def versions() -> dict[str, str]:
     """Versions of Python, kbench, numpy, scipy, scikit-learn and BLAS, where installed.
 
