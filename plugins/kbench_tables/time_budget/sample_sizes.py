@@ -269,11 +269,10 @@ def standard_error(
     >>> round(standard_error(-3.0, 200, records.Metric("r2")), 3)
     0.4
     """
-    n = n_test
     if shares and metric.name in OVER_CLASSES:
         of_recalls = len(shares) ** 2 / sum(1 / share for share in shares)
-        n *= min(shares) if len(shares) == 2 and metric.name in BY_RANKS else of_recalls
-    n = max(1.0, n)
+        n_test *= min(shares) if len(shares) == 2 and metric.name in BY_RANKS else of_recalls
+    n = max(1.0, n_test)
     if metric.name == "r2":
         return (1.0 - value) * math.sqrt(2 / n)
     if metric.better == "higher":
