@@ -303,7 +303,7 @@ def test_named_methods_replace_the_list(registry):
 
 
 def test_one_task_takes_a_part_of_the_time_only(registry):
-    assert rounds_for(FILE, known(), registry, total_s=50).suite.limits.task_timeout_s == 25
+    assert rounds_for(FILE, known(), registry, total_s=45).suite.limits.task_timeout_s == 30
     assert suite_for(FILE, known(), registry).limits.task_timeout_s == 120
 
 

@@ -94,6 +94,7 @@ def test_logarithms_of_a_skewed_target_are_candidates(registry, monkeypatch):
         ("identity", "ridge (log target)"),
         ("nystroem", "ridge (log target)"),
         ("identity", "gradient-boosting (log target)"),
+        ("identity", "gradient-boosting (log target) (3 candidates)"),
     }
     assert logs == {c.method for c in found if "log" in c.learner.label}
     assert len(logs & set(rounds.first)) == 2
