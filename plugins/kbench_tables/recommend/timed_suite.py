@@ -119,7 +119,7 @@ HOLDOUT_FROM = 50_000
 # Size of the test set of a holdout.
 TEST_SHARE, MAX_TEST_ROWS = 0.2, 50_000
 
-# A task may take at most 1 / SHARE of the whole time: half of it once ended boosting of 26 classes just
+# A task may take at most 1 / SHARE of the whole time. Half of it ended boosting of 26 classes just
 # before its end.
 SHARE = 1.5
 
