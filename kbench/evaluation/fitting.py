@@ -235,7 +235,7 @@ def fit(
     fits = BlockFits(shared)
     ((fit,),) = fits.fit(*args)
     if fits.begun_on:
-        fits.notes.append(f"begun on {fits.begun_on:,} rows")
+        fits.notes.append(f"begun on a sample of {fits.begun_on:,} rows")
     return _make_block_method(fits, fitting, fit, fits.solving, "fitted in passes")
 
 

@@ -112,7 +112,7 @@ def memory_of_blocks(found: Mapping[str, Any], protocol: Protocol, n_rows: int, 
     n = _n_parts(protocol, metrics["n_candidates"] > 1)
     n_more = min(BLOCK_ROWS, most // n) - min(found["block_rows"], n_rows // n)
     size = OF_PASS * min(of_value * width, of_sparse) * n_more + OF_ROW * (most - n_rows)
-    for begun in (note.split()[2] for note in notes if note.startswith("begun on ")):
+    for begun in (note.split()[5] for note in notes if note.startswith("begun on ")):
         # a sample in float64, copied from one in float32 if this is the type of blocks
         n_more = min(most, SAMPLE_BYTES // min(8 * width, of_sparse)) - int(begun.replace(",", ""))
         size += min((16 - of_value) * width, of_sparse) * n_more

@@ -206,7 +206,7 @@ def test_passes_over_blocks_find_the_solution_in_memory(kind, learner, params, m
     assert any("fitted in passes over blocks" in note for note in found.details.notes)
     begun = [note for note in found.details.notes if note.startswith("begun on ")]
     n_classes = len(np.unique(DATA[kind].y))
-    assert begun == [f"begun on {block_fits.ROWS_OF_CLASS * n_classes} rows"]
+    assert begun == [f"begun on a sample of {block_fits.ROWS_OF_CLASS * n_classes} rows"]
 
 
 def test_the_gap_is_that_of_the_fit_in_memory(in_blocks, monkeypatch):

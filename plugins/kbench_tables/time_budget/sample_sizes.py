@@ -268,13 +268,15 @@ def standard_error(
     0.024
     >>> round(standard_error(-3.0, 200, records.Metric("r2")), 3)
     0.4
+    >>> standard_error(1.0, 200, records.Metric("r2"))
+    0.0005
     """
     if shares and metric.name in OVER_CLASSES:
         of_recalls = len(shares) ** 2 / sum(1 / share for share in shares)
         n_test *= min(shares) if len(shares) == 2 and metric.name in BY_RANKS else of_recalls
     n = max(1.0, n_test)
     if metric.name == "r2":
-        return (1.0 - value) * math.sqrt(2 / n)
+        return max(1.0 - value, 1 / n) * math.sqrt(2 / n)
     if metric.better == "higher":
         share = min(max(value, 0.0), 1.0)
         return math.sqrt(max(share * (1 - share), 1 / n) / n)

@@ -421,7 +421,7 @@ def test_blocks_of_a_task_have_more_rows_than_those_of_a_trial():
     # a sample that fits begin on has 2^28 bytes of float64, and is copied from one of float32
     for note, of_value in (("float64", 8), ("float32", 12)):
         begun = found()
-        begun["details"]["notes"] = [f"embedded rows in {note}", "begun on 3,000 rows"]
+        begun["details"]["notes"] = [f"embedded rows in {note}", "begun on a sample of 3,000 rows"]
         more = chosen.memory_of_blocks(begun, refit, 20_000, 10**6)
         begun["details"]["notes"].pop()
         more -= chosen.memory_of_blocks(begun, refit, 20_000, 10**6)
