@@ -311,10 +311,9 @@ def unequal_splits(rows: Sequence[Row]) -> dict[str, str]:
     >>> unequal_splits([Row("iris", "rff", "ridge", "ok", 1, 1, split_hash=one) for one in parts])
     {'iris': 'other test rows'}
     """
-    complete = [row for row in rows if row.is_complete]
     differences = {}
-    for name in dict.fromkeys(row.dataset for row in complete):
-        of_dataset = [row for row in complete if row.dataset == name]
+    by_dataset = group_values((row.dataset, row) for row in rows if row.is_complete)
+    for name, of_dataset in by_dataset.items():
         numbers = {row.n_splits for row in of_dataset}
         hashes = {each for row in of_dataset for each in row.split_hash.items()}
         if len(numbers) > 1:
@@ -352,12 +351,12 @@ def ranks(rows: Sequence[Row], metric: Metric = ACCURACY) -> list[float | None]:
     Rows that are not complete, or lack the metric, have no rank.
     """
     ranked: list[float | None] = [None] * len(rows)
-    for dataset in dict.fromkeys(row.dataset for row in rows):
-        places = [
-            i
-            for i, row in enumerate(rows)
-            if row.dataset == dataset and row.is_complete and row.value(metric.name) is not None
-        ]
+    measured = group_values(
+        (row.dataset, i)
+        for i, row in enumerate(rows)
+        if row.is_complete and row.value(metric.name) is not None
+    )
+    for places in measured.values():
         values = [-metric.gain(round_mean(rows[i].metrics[metric.name])) for i in places]
         for i, rank in zip(places, rank_with_ties(np.array(values)), strict=True):
             ranked[i] = float(rank)

@@ -9,6 +9,7 @@ import numpy as np
 
 from kbench.evaluation.specs import is_number
 from kbench.records import ACCURACY, Metric
+from kbench.records.canonical import dumps
 from kbench.results.rows import LABELS, group_values, metric_of_search
 from kbench.results.stats import optimism
 
@@ -139,14 +140,9 @@ def find_searched_parameters(splits: Iterable[Candidates]) -> tuple[str, ...]:
     >>> find_searched_parameters([[{"C": 1.0, "kernel": "a"}, {"C": 8.0, "kernel": "a"}]])
     ('C',)
     """
-    values: dict[str, set[str]] = {}
-    for candidates in splits:
-        for candidate in candidates:
-            for name, value in candidate.items():
-                if name not in _NOT_PARAMETERS:
-                    # a kernel is an object
-                    values.setdefault(name, set()).add(json.dumps(value, sort_keys=True))
-    return tuple(name for name, tried in values.items() if len(tried) > 1)
+    tried = _group_tried(splits)
+    # a kernel is an object
+    return tuple(name for name in tried if len(set(map(dumps, tried[name]))) > 1)
 
 
 def get_values(candidate: Mapping[str, Any]) -> list[float]:
@@ -162,11 +158,14 @@ def _round(value: Any) -> Any:
 
 def _numeric_parameters(splits: Sequence[Candidates]) -> list[str]:
     """Return the parameters of at least two values, all of them numbers."""
+    tried = _group_tried(splits).items()
+    return [name for name, each in tried if all(map(is_number, each)) and len(set(each)) > 1]
+
+
+def _group_tried(splits: Iterable[Candidates]) -> dict[str, list[Any]]:
+    """Return the values of each parameter in all candidates."""
     every = (item for candidates in splits for each in candidates for item in each.items())
-    values = group_values((name, value) for name, value in every if name not in _NOT_PARAMETERS)
-    return [
-        name for name, tried in values.items() if all(map(is_number, tried)) and len(set(tried)) > 1
-    ]
+    return group_values((name, value) for name, value in every if name not in _NOT_PARAMETERS)
 
 
 def _curve(

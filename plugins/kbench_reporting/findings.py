@@ -135,14 +135,14 @@ def growth(content: ReportData) -> list[Growth]:
     """Return the growth of fit times with the number of training rows, where sizes vary."""
     if not list_sizes(content):
         return []
-    seconds: dict[Method, dict[int, list[float]]] = {}
-    for row in _sized_rows(content):
-        if fit_time_s := row.metrics.get("fit_time_s"):
-            by_size = seconds.setdefault(row.method, {})
-            by_size.setdefault(round(row.metrics["n_train"]), []).append(fit_time_s)
+    seconds = group_values(
+        (row.method, (round(row.metrics["n_train"]), fit_time_s))
+        for row in _sized_rows(content)
+        if (fit_time_s := row.metrics.get("fit_time_s"))
+    )
     results = []
     for standing in content.standings:
-        by_size = seconds.get(standing.method, {})
+        by_size = group_values(seconds.get(standing.method, ()))
         if len(by_size) < 3:
             continue
         points = [(n, math.exp(np.mean(np.log(by_size[n])))) for n in sorted(by_size)]

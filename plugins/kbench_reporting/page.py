@@ -164,20 +164,18 @@ def list_curves(content: features.ReportData) -> dict[str, object]:
     Each has the name of the metric of its search, its direction, and whether it is in
     the target's units.
     """
-    place = {method: i for i, method in enumerate(content.methods)}
-    curves: dict[int, dict[str, list[list[Any]]]] = {}
-    for row in content.rows:
-        searched = row.searched
-        if searched is None:
-            continue
-        for parameter, points in row.search.items():
-            by_parameter = curves.setdefault(place[row.method], {})
-            number = content.datasets.index(row.dataset)
-            line = [number, points, searched.words, searched.better, searched.in_units]
-            by_parameter.setdefault(parameter, []).append(line)
+    number = {dataset: i for i, dataset in enumerate(content.datasets)}
+    lines = features.group_values(
+        (row.method, (name, [number[row.dataset], points, each.words, each.better, each.in_units]))
+        for row in content.rows
+        if (each := row.searched) is not None
+        for name, points in row.search.items()
+    )
     return {
         "methods": [
-            [features.format_method(content.methods[i]), curves[i]] for i in sorted(curves)
+            [features.format_method(method), features.group_values(lines[method])]
+            for method in content.methods
+            if method in lines
         ],
         "datasets": content.datasets,
     }
