@@ -17,6 +17,7 @@ from kbench.features import (
     SuiteError,
     corrected_t,
     find_unit,
+    group_values,
     holdout_ratio,
     holm,
     protocol_changes,
@@ -240,15 +241,12 @@ def _notes(a: Sequence[Row], b: Sequence[Row], pairs: Sequence[tuple[Row, Row]])
             f"machines: {', '.join(machines[0])} in a, {', '.join(machines[1])} in b; times of b "
             "are normalised by a speed benchmark of each machine"
         )
-    changed: dict[str, tuple[set[str], set[str]]] = {}
-    for left, right in pairs:
-        for name, values in protocol_changes(left, right).items():
-            for kept, value in zip(changed.setdefault(name, (set(), set())), values, strict=True):
-                kept.add(value)
+    changed = group_values(item for pair in pairs for item in protocol_changes(*pair).items())
     for what, names in zip(("protocols", "searches"), divide_protocol(changed), strict=True):
+        sides = {name: map(set, zip(*values, strict=True)) for name, values in names.items()}
         differ = [
             f"{name} ({', '.join(sorted(left))} in a, {', '.join(sorted(right))} in b)"
-            for name, (left, right) in names.items()
+            for name, (left, right) in sides.items()
         ]
         if differ:
             notes.append(f"{what} differ: {'; '.join(differ)}")
