@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 import typer
@@ -31,6 +31,9 @@ Store = Annotated[
     ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open it in a browser.")]
+
+# The argument of a command that names a suite with results.
+stored_suite = partial(typer.Argument, autocompletion=completion.complete_stored_suites)
 
 Datasets = Annotated[
     list[str] | None,

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kbench.cli import completion
+from kbench.cli import command_options
 from kbench.cli.command_options import Datasets, Form, Format, Highlight, get_given, options_from
 from kbench.cli.echo import echo, put_flags
 from kbench.errors import StoreError, SuiteError
@@ -15,11 +15,7 @@ from kbench.messages import plural, printable_json
 @options_from("load_results")
 def results(
     suite: Annotated[
-        str,
-        typer.Argument(
-            help="Name of a suite, or of its MLflow experiment.",
-            autocompletion=completion.complete_stored_suites,
-        ),
+        str, command_options.stored_suite(help="Name of a suite, or of its MLflow experiment.")
     ],
     form: Format = Form.table,
     machine: str | None = None,

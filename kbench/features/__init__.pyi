@@ -30,6 +30,7 @@ from kbench.cli.command_options import (
     format_options,
     get_given,
     options_from,
+    stored_suite,
 )
 from kbench.cli.echo import echo, put_flags
 from kbench.cli.printing import write_file as write_output
@@ -653,6 +654,7 @@ __all__ = [
     "state_folder",
     "stats",
     "still_working",
+    "stored_suite",
     "strata",
     "stratified_folds",
     "table_named",

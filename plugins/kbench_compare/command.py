@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbench import features
-from kbench.features import Datasets, Form, Format, SuiteError, completion, echo
+from kbench.features import Datasets, Form, Format, SuiteError, echo, stored_suite
 from kbench.messages import mask, plural
 from kbench.parameters import check_choice, check_number
 
@@ -35,22 +35,8 @@ _FAIL_ON = ("metric", "time", "missing")
 
 
 def compare(
-    a: Annotated[
-        str,
-        typer.Argument(
-            metavar="A",
-            help=f"The older results. {_SIDE}",
-            autocompletion=completion.complete_stored_suites,
-        ),
-    ],
-    b: Annotated[
-        str,
-        typer.Argument(
-            metavar="B",
-            help="The newer results, in the same form.",
-            autocompletion=completion.complete_stored_suites,
-        ),
-    ],
+    a: Annotated[str, stored_suite(metavar="A", help=f"The older results. {_SIDE}")],
+    b: Annotated[str, stored_suite(metavar="B", help="The newer results, in the same form.")],
     fail_on: Annotated[
         str,
         typer.Option(

@@ -14,16 +14,14 @@ import typer
 
 from kbench import features
 from kbench.errors import StoreError
-from kbench.features import Open, Store, completion, echo
+from kbench.features import Open, Store, echo, stored_suite
 
 
 def sync(
     suites: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="SUITE",
-            autocompletion=completion.complete_stored_suites,
-            help="Names of suites; by default all that were run for this store.",
+        stored_suite(
+            metavar="SUITE", help="Names of suites; by default all that were run for this store."
         ),
     ] = None,
     store: Store = None,
@@ -67,10 +65,7 @@ def _notice(text: str) -> None:
 def ui(
     suite: Annotated[
         str | None,
-        typer.Argument(
-            help="Print (and with --open, open) the page of this suite's experiment.",
-            autocompletion=completion.complete_stored_suites,
-        ),
+        stored_suite(help="Print (and with --open, open) the page of this suite's experiment."),
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port on 127.0.0.1.")] = 5000,
     show: Open = False,

@@ -17,11 +17,7 @@ from kbench.messages import did_you_mean
 from kbench.parameters import check_integer
 
 _Suite = Annotated[
-    str,
-    typer.Argument(
-        help="Name of a suite, path of its file, or name of its experiment.",
-        autocompletion=completion.complete_stored_suites,
-    ),
+    str, features.stored_suite(help="Name of a suite, path of its file, or name of its experiment.")
 ]
 _Machine = Annotated[
     str | None,
