@@ -35,6 +35,9 @@ Open = Annotated[bool, typer.Option("--open", help="Open it in a browser.")]
 # The argument of a command that names a suite with results.
 stored_suite = partial(typer.Argument, autocompletion=completion.complete_stored_suites)
 
+# The option of a command that names what it writes.
+output_option = partial(typer.Option, "--output", "-o", metavar="FILE")
+
 Datasets = Annotated[
     list[str] | None,
     typer.Option(

@@ -30,6 +30,7 @@ from kbench.cli.command_options import (
     format_options,
     get_given,
     options_from,
+    output_option,
     stored_suite,
 )
 from kbench.cli.echo import echo, put_flags
@@ -599,6 +600,7 @@ __all__ = [
     "open_fetching",
     "options_from",
     "outline",
+    "output_option",
     "over_slots",
     "p_value",
     "page",

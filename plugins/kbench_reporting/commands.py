@@ -70,11 +70,8 @@ def report(
     suite: _Suite,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="The file to write; default: SUITE.html, or the terminal for tables.",
+        features.output_option(
+            help="The file to write; default: SUITE.html, or the terminal for tables."
         ),
     ] = None,
     form: Annotated[
@@ -195,9 +192,7 @@ def plot(
             "error-vs-*, scaling, ranks, or a figure of a plugin.",
         ),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="A .pdf, .png or .svg file.")
-    ],
+    output: Annotated[Path, features.output_option(help="A .pdf, .png or .svg file.")],
     machine: _Machine = None,
     outdated: bool = False,
     exclude_method: _Exclude = None,

@@ -28,12 +28,7 @@ def create(
     suite: str,
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="A zip file, or a folder if it does not end in .zip.",
-        ),
+        features.output_option(help="A zip file, or a folder if it does not end in .zip."),
     ] = None,
     for_paper: Annotated[
         str | None,
@@ -343,9 +338,7 @@ def site(
     repository: Annotated[str, typer.Argument(metavar="DIR", help="A results repository.")],
     output: Annotated[
         str | None,
-        typer.Option(
-            "--output", "-o", metavar="FOLDER", help="Also write the site into this new folder."
-        ),
+        features.output_option(metavar="FOLDER", help="Also write the site into this new folder."),
     ] = None,
 ) -> None:
     """Check all files of a results repository; with -o, write its site.
