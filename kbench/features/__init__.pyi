@@ -202,6 +202,7 @@ from kbench.report.paper import select_datasets, select_methods, transpose_table
 from kbench.report.svg import document, element, escape, estimate_width, text, wrap_name
 from kbench.report.tables import (
     IMPORTED,
+    LABEL_COLUMNS,
     answer_sentences,
     best_marks,
     check_table,
@@ -328,6 +329,7 @@ __all__ = [
     "IDENTITY",
     "IMPORTED",
     "LABELS",
+    "LABEL_COLUMNS",
     "LEFT",
     "LISTS",
     "LOAD_TIME_S",

@@ -21,7 +21,8 @@ from kbench.results.leaderboard import Leader, Leaderboard
 from kbench.results.rows import COLUMNS, LABELS, PLAIN, TIMES, Method, Row, columns, find_row_task
 from kbench.results.stats import ALPHA
 
-_NAMES = (Column("dataset"), Column("feature_map", "feature map"), Column("learner"))
+# Columns of the labels of a row.
+LABEL_COLUMNS = (Column("dataset"), Column("feature_map", "feature map"), Column("learner"))
 
 # -- cells
 
@@ -239,7 +240,7 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
     two, whole = partial(text.decimals, digits=2), partial(text.decimals, digits=0)
     made = [
         Column("place", "rank", numeric=True),
-        *_NAMES[1:],
+        *LABEL_COLUMNS[1:],
         Column("family"),
         Column("verdict"),
         Column("worse_than", data_only=True),
@@ -313,7 +314,7 @@ def imported_table(beside: Sequence[RowPair], metric: Metric) -> Table:
     """Return imported results, each next to the local row that it may be compared with."""
     written = partial(text.write_cell, metric.name)
     columns = [
-        *_NAMES,
+        *LABEL_COLUMNS,
         Column("author"),
         Column("splits"),
         Column("metric", text.heading(metric), written, True),

@@ -102,9 +102,7 @@ def published_values(content: features.ReportData, only_different: bool = False)
     """Return results next to the values that papers report, one row for each."""
     four = _written_figures(content.published, content.metric, content.digits)
     made = [
-        features.Column("dataset"),
-        features.Column("feature_map", "feature map"),
-        features.Column("learner"),
+        *features.LABEL_COLUMNS,
         features.Column("metric", wide=True),
         features.Column("paper", "published", four, True),
         features.Column("ours", "result", four, True),

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from kbench.features import (
+    LABEL_COLUMNS,
     LABELS,
     Column,
     Method,
@@ -23,8 +24,6 @@ from kbench.features import (
 )
 from kbench.messages import plural
 from kbench_claims.claims import NOT_REACHED, Warned, get_claims
-
-_METHOD = (Column("feature_map", "feature map"), Column("learner"))
 
 SOURCES = {
     "datasets": "datasets",
@@ -193,7 +192,7 @@ def optimism(content: ReportData) -> Table:
     choices = get_claims(content).choices
     name, written = _common_metric(choice.metric.name for choice in choices)
     made = [
-        *_METHOD,
+        *LABEL_COLUMNS[1:],
         Column("metric", wide=bool(name)),
         Column("n_datasets", "datasets", numeric=True),
         Column("inner", f"validation {name or 'score'}", written, True),
@@ -218,7 +217,7 @@ def search_time(content: ReportData) -> Table:
     name, written = _common_metric(each.metric.name for each in spent)
     made = [
         Column("place", "rank", numeric=True),
-        *_METHOD,
+        *LABEL_COLUMNS[1:],
         Column("metric", wide=bool(name)),
         Column("seconds", "search time", duration, True),
         Column("inner", f"validation {name or 'score'}", written, True),
@@ -302,7 +301,7 @@ def coverage_by_chance(n_rows: int, level: float = 0.9) -> float:
 
 def list_warnings(content: ReportData) -> Table:
     """Return the warnings cell by cell."""
-    made = [Column("dataset"), *_METHOD, Column("kind", wide=True), Column("warning")]
+    made = [*LABEL_COLUMNS, Column("kind", wide=True), Column("warning")]
     rows = [
         dict(zip(LABELS, (each.dataset, *each.method), strict=True))
         | {"kind": each.kind, "warning": _format_warning(each)}

@@ -10,6 +10,7 @@ import numpy as np
 from kbench.features import (
     ALPHA,
     CURVE,
+    LABEL_COLUMNS,
     LABELS,
     NO_FAILURE,
     NOT_MEASURED,
@@ -48,8 +49,6 @@ from kbench_reporting.findings import entries, growth, list_sizes, ordered_budge
 
 MAX_PAIRS = 300
 """Above this number of pairs, only those with the best method are listed."""
-
-_LABELS = (Column("dataset"), Column("feature_map", "feature map"), Column("learner"))
 
 
 def _differences(metric: Metric, digits: int | None = None) -> Written:
@@ -229,7 +228,7 @@ def pairs(content: ReportData) -> Table:
 def failures(content: ReportData) -> Table:
     """Return the cells that failed, and why."""
     made = [
-        *_LABELS,
+        *LABEL_COLUMNS,
         Column("status"),
         Column("n_splits_done", "splits done", numeric=True),
         Column("n_splits", "splits planned", numeric=True),
@@ -247,7 +246,7 @@ def failures(content: ReportData) -> Table:
 
 def skipped(content: ReportData) -> Table:
     """Return the cells that were not computed, and why."""
-    made = [*_LABELS, Column("status"), Column("why")]
+    made = [*LABEL_COLUMNS, Column("status"), Column("why")]
     rows = [
         {column.name: row.value(column.name) for column in made}
         | {"why": row.error or "the run ended first"}
@@ -272,7 +271,7 @@ def scaling(content: ReportData) -> Table:
     """Return fit times by the number of training rows, and the exponent fitted to them."""
     made = [
         Column("place", "rank", numeric=True),
-        *_LABELS[1:],
+        *LABEL_COLUMNS[1:],
         Column("exponent", "exponent of n", "{:.2f}".format, True),
         Column("r2", "R²", "{:.2f}".format, True),
         Column("datasets", "", numeric=True),
@@ -301,7 +300,7 @@ def search_curves(content: ReportData) -> Table:
     name = metrics.pop() if len(metrics) == 1 else ""
     four = partial(write_cell, name)
     made = [
-        *_LABELS,
+        *LABEL_COLUMNS,
         Column("parameter"),
         Column("metric", wide=bool(name)),
         Column("value", "", number, True),
@@ -320,7 +319,7 @@ def budgets(content: ReportData) -> Table:
     written = value_writer(metric)
     made = [
         Column("family", "", lambda family: family or "none"),
-        *_LABELS[1:],
+        *LABEL_COLUMNS[1:],
         Column("least", "min candidates", number, True),
         Column("most", "max candidates", number, True),
         Column("search_time_cpu_s", "CPU time of a search", duration, True, unit=duration_unit),
