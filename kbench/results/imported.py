@@ -104,7 +104,7 @@ class RowPair:
     """An imported row, and the local row that it may be compared with.
 
     `value` is the mean of the metric over all splits of the imported row; `local` that of the
-    local row, and `difference` imported minus local, over the `n_common` splits that both have.
+    local row, and `difference` imported minus local, over the splits that both have.
     `comparable` is what the two have in common, or why they are not compared.
     """
 
@@ -112,7 +112,6 @@ class RowPair:
     value: float | None
     local: float | None
     difference: float | None
-    n_common: int
     comparable: str
 
     def to_line(self) -> JsonObject:
@@ -213,21 +212,21 @@ def match_local_rows(
 def _match(ours: Row | None, other: ImportedRow, metric: Metric) -> RowPair:
     value = other.row.metrics.get(metric.name)
     if ours is None:
-        return RowPair(other, value, None, None, 0, "not computed locally")
+        return RowPair(other, value, None, None, "not computed locally")
     # one key: the same data, protocol and splits, whatever an earlier store has of them
     same = bool(ours.key) and ours.key == other.row.key
     reason = "" if same else why_not_comparable(ours, other.row)
     mine, theirs = ours.by_split(metric.name), other.row.by_split(metric.name)
     common = [split for split in mine if split in theirs]
     if reason or not common:
-        return RowPair(other, value, None, None, 0, f"not compared: {reason or 'no common split'}")
+        return RowPair(other, value, None, None, f"not compared: {reason or 'no common split'}")
     local = fmean(mine[split] for split in common)
     difference = fmean(theirs[split] - mine[split] for split in common)
     words = "same cell" if same else "same data, protocol and splits"
     note = f"{words}; {plural(len(common), 'split')}"
     for name, (here, there) in {} if same else protocol_changes(ours, other.row).items():
         note += f"; {name} {there} instead of {here}"
-    return RowPair(other, value, local, difference, len(common), note)
+    return RowPair(other, value, local, difference, note)
 
 
 def make_side(imported: Sequence[ImportedRow], name: str, metric: Metric) -> StoredResults:

@@ -301,7 +301,7 @@ def _place(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
     numbers = {
         name: value if math.isfinite(value) else None
         for name, value in vars(standing).items()
-        if name not in ("method", "predict_time_s")
+        if name != "method"
     }
     return replace(
         line,
