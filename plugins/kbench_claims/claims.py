@@ -267,10 +267,8 @@ def _by_seed(rows: Sequence[features.Row], splits: Sequence[str], name: str) -> 
     return np.array([[np.resize(v, n_seeds) for v in line] for line in lines], dtype=float)
 
 
-@lru_cache(maxsize=2)
-def get_claims(data: features.ReportData) -> Claims:
-    """Return the statements about the methods of a report; they are computed once."""
-    return Claims(data)
+# Returns the statements about the methods of a report; they are computed once.
+get_claims = lru_cache(maxsize=2)(Claims)
 
 
 def mean_curve(curves: Sequence[Sequence[Sequence[float]]]) -> list[tuple[float, float]]:

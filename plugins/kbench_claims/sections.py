@@ -1,6 +1,6 @@
 """The sections of a report on variance, searches, warnings, published values and metrics."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from kbench.features import (
@@ -23,7 +23,7 @@ from kbench.features import (
 )
 from kbench_claims import pictures, tables
 from kbench_claims.claims import get_claims
-from kbench_claims.published import FAR, agreements, beside_published, published_values
+from kbench_claims.published import FAR, Agreement, agreements, beside_published, published_values
 
 _MAX_LISTED = 50
 """Published values that a terminal lists, and charts of learned metrics that a page has."""
@@ -32,14 +32,15 @@ _MAX_LISTED = 50
 def sections(data: ReportData) -> list[Section]:
     """Return all sections; one with nothing to show has no parts."""
     figures = published_values(data)
+    agreed = agreements(beside_published(data.rows, data.published, data.metric))
     return [
         _variance(data),
         _optimism(data),
         _search_time(data),
         _warnings(data),
-        _published_section(data, figures),
+        _published_section(data, figures, agreed),
         _metrics(data),
-        _in_terminal(data, figures),
+        _in_terminal(figures, agreed),
     ]
 
 
@@ -114,13 +115,12 @@ def _warnings(data: ReportData) -> Section:
     return Section("method-warnings", "Warnings by method", sentences, [table], within="warnings")
 
 
-def _published_section(data: ReportData, table: Table) -> Section:
+def _published_section(data: ReportData, table: Table, agreed: Sequence[Agreement]) -> Section:
     note = (
         "z = (result − published) / √(sd_{result}²/n_{result} + sd_{paper}²/n_{paper}), with "
         "standard deviations of one run (Welch). If the paper reports none, that of the result is "
         "used. z is empty if the paper does not report its number of runs, or no result varies."
     )
-    agreed = agreements(beside_published(data.rows, data.published, data.metric))
     parts: list[Part] = [" ".join(pictures.sentences(each)) for each in agreed]
     different = published_values(data, only_different=True)
     if agreed and different.rows:
@@ -159,11 +159,10 @@ def _metrics(data: ReportData) -> Section:
     return Section("metrics", "Learned directions", [Note(note), *parts] if learned else [])
 
 
-def _in_terminal(data: ReportData, table: Table) -> Section:
+def _in_terminal(table: Table, agreed: Sequence[Agreement]) -> Section:
     """Return results next to the published values; of many, a summary and those that differ."""
     parts: list[Part] = []
     if len(table.rows) > _MAX_LISTED:
-        agreed = agreements(beside_published(data.rows, data.published, data.metric))
         parts += [" ".join(pictures.sentences(each)) for each in agreed]
         parts.append(
             f"{len(table.rows)} values: `kbench report SUITE --table published` prints all of them"
