@@ -273,10 +273,8 @@ def ordered_budgets(content: ReportData) -> list[Budget]:
     budgets = budgets_of(content.rows, content.scores.datasets or content.datasets, content.metric)
     place = {method: i for i, method in enumerate(content.methods)}
     budgets.sort(key=lambda budget: place[budget.method])
-    first: dict[str | Method, int] = {}
-    for i, budget in enumerate(budgets):
-        first.setdefault(budget.group, i)
-    return sorted(budgets, key=lambda budget: first[budget.group])
+    families = group_values((budget.group, budget) for budget in budgets)
+    return [budget for family in families.values() for budget in family]
 
 
 def span(least: float, most: float) -> str:
