@@ -118,10 +118,8 @@ class Frame:
     horizontal: Axis
     vertical: Axis
 
-    @property
-    def floor(self) -> float:
-        """The y of the horizontal axis."""
-        return HEIGHT - BOTTOM
+    # The y of the horizontal axis.
+    floor = HEIGHT - BOTTOM
 
     def x(self, value: float) -> float:
         """Return the x of a value."""

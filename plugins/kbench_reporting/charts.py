@@ -61,7 +61,7 @@ def cost_charts(content: features.ReportData) -> Iterator[features.Chart]:
             cost.label,
             cost.written,
             [place.status for place in on_front],
-            styles=styles,
+            styles,
         )
         shown = {"place", "feature_map", "learner", "mean", cost.attribute, "front", "front_share"}
         table, is_decided = methods(content), not content.certainty.front(cost.attribute).reason
@@ -121,17 +121,17 @@ def scatter(
     values: Sequence[float],
     metric: features.Metric,
     label: str,
-    written: Callable[[float], str] = features.duration,
-    statuses: Sequence[features.Status] = (),
+    written: Callable[[float], str],
+    statuses: Sequence[features.Status],
+    styles: Sequence[features.Style],
     as_error: bool = False,
-    styles: Sequence[features.Style] = (),
 ) -> str:
     """Draw a metric against a cost on a logarithmic axis; the Pareto front is a line.
 
     Each method is shown by its place, from 1, with its colour and shape; those at one place have
     the look of the first. A point is filled on the front, empty off it, and half filled if this
-    is undecided, as without `statuses`. A few methods that are far worse than the rest stand
-    below the axis, with an arrow.
+    is undecided. A few methods that are far worse than the rest stand below the axis, with an
+    arrow.
     """
     plan = planned(costs, values, metric, label, written, as_error)
     frame = features.Frame(plan.horizontal, plan.vertical)
@@ -158,8 +158,6 @@ def scatter(
     )
     # the last drawn lies on top: the front, and of it the best
     best = set(front)
-    if not statuses:
-        statuses = ["undecided" for _ in names]
     for group in sorted(_together(points), key=lambda some: (not best.isdisjoint(some), -some[0])):
         a, b = points[group[0]]
         status = min((statuses[i] for i in group), key=_FILLED.index)
@@ -170,7 +168,7 @@ def scatter(
         )
         numbers = ", ".join(str(i + 1) for i in group)
         half = max(_R, features.estimate_width(numbers, _NUMBER) / 2 + 3)
-        style = styles[group[0]] if styles else features.Style()
+        style = styles[group[0]]
         drawn = [
             features.element("title", features.escape("; ".join(titles))),
             outline(style.shape, a, b, half, _R),

@@ -256,7 +256,9 @@ def test_points_at_one_place_show_all_their_numbers():
         [0.9, 0.8, 0.9],
         ACCURACY,
         "components",
-        statuses=["dominated", "undecided", "frontier"],
+        str,
+        ["dominated", "undecided", "frontier"],
+        [charts.Style()] * 3,
     )
     groups = [each for each in ElementTree.fromstring(drawn).iter(f"{SVG}g") if each.get("class")]
     numbers = {each.find(f"{SVG}text").text: each for each in groups}
@@ -275,7 +277,8 @@ def test_svg_is_well_formed_and_names_are_whole():
     for name in NASTY:
         assert name.replace(" ", "") in "".join(written).replace(" ", "")
     costs, values = [10.0**i for i in range(7)], [0.5] * 7
-    ElementTree.fromstring(scatter(NASTY, costs, values, ACCURACY, "time <s>"))
+    looks = ["undecided"] * 7, [charts.Style()] * 7
+    ElementTree.fromstring(scatter(NASTY, costs, values, ACCURACY, "time <s>", str, *looks))
     drawn = [charts.Line(name, [(1.0, 2.0), (9.0, 3.0)], i + 1) for i, name in enumerate(NASTY)]
     ElementTree.fromstring(charts.draw_lines(drawn, "rows <n>", "time <s>", str, str))
 

@@ -102,7 +102,10 @@ def test_small_units_hide_no_difference():
 
 
 def test_better_values_stand_higher():
-    svg = charts.scatter(["a", "b", "c"], [1.0, 2.0, 3.0], [0.5, 0.2, 0.4], STANDARDIZED, "time")
+    values, looks = [0.5, 0.2, 0.4], [["undecided"] * 3, [axes.Style()] * 3]
+    svg = charts.scatter(
+        ["a", "b", "c"], [1.0, 2.0, 3.0], values, STANDARDIZED, "time", str, *looks
+    )
     root = ElementTree.fromstring(svg)
     points = {
         group.find("{*}text").text: float(group.find("{*}rect").get("y"))
