@@ -122,7 +122,10 @@ def print_report(
             console.print(
                 f"the best {_BEST} of each dataset; --all prints {plural(omitted, 'more cell')}"
             )
-    _unequal_splits(console, rows)
+    if unequal := result_rows.unequal_splits(rows):
+        places = ", ".join(f"{name} ({difference})" for name, difference in unequal.items())
+        words = "methods differ in their splits, so their means are over different test rows"
+        console.print(f"{words}: {escape(places)}", soft_wrap=True)
     _unavailable(console, report)
     _summary(console, rows, metric)
     print_published(rows, report.suite.published, metric)
@@ -207,17 +210,6 @@ def _sufficient_mib(cell: PlannedCell, limit_mib: float) -> int:
         needed = max(cost.memory_mib.high, 1.05 * cost.memory_mib.value)
         needed *= 1.5 if cost.is_least else 1.0
     return 1024 * math.ceil(needed / 1024)
-
-
-def _unequal_splits(console: Console, rows: Sequence[Row]) -> None:
-    """Print the datasets whose means are over different splits."""
-    if unequal := result_rows.unequal_splits(rows):
-        places = ", ".join(f"{name} ({difference})" for name, difference in unequal.items())
-        console.print(
-            "methods differ in their splits, so their means are over different test rows: "
-            f"{escape(places)}",
-            soft_wrap=True,
-        )
 
 
 def _unavailable(console: Console, report: Report) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kbench.arrays import Array
 from kbench.errors import SuiteError
+from kbench.evaluation import lazy_rows
 from kbench.messages import format_memory
 from kbench.registry.installed import how_to_get
 
@@ -17,6 +18,9 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 ADDRESS_MIB = 2.0**40
 """Address space of a task with a device: drivers map all memory of a GPU and of the host."""
+
+BLOCK_BYTES = 2**27
+"""Embedded rows that a GPU computes together: it is idle while the host prepares the next ones."""
 
 T = TypeVar("T")
 
@@ -141,6 +145,12 @@ class TorchDevice(Device):
         """Peak memory of a GPU."""
         peak = self._torch.cuda.max_memory_allocated() if self._device == "cuda" else 0
         return {"device_memory_mib": peak / 2**20} if peak else {}
+
+
+def gpu_block_rows(width: float, dtype: np.dtype | str) -> int:
+    """Return how many rows of an embedding of `width` columns a GPU computes together."""
+    n = BLOCK_BYTES / (lazy_rows.BLOCK_ROWS * width * np.dtype(dtype).itemsize)
+    return lazy_rows.BLOCK_ROWS * max(1, int(n))
 
 
 def use_torch() -> None:

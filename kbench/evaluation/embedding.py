@@ -14,7 +14,7 @@ import numpy as np
 from kbench.arrays import as_type, on_device, on_host, to_numpy
 from kbench.errors import PluginError
 from kbench.evaluation.checked_predictions import FittedLearner, FittedMap, check_embedding
-from kbench.evaluation.device import HOST, Device
+from kbench.evaluation.device import HOST, Device, gpu_block_rows
 from kbench.evaluation.lazy_rows import Matrix, Rows, is_sparse, iterate_row_numbers, take, whole
 from kbench.evaluation.method import Method
 from kbench.evaluation.preprocessing import Preprocessing
@@ -292,7 +292,7 @@ class Embedding:
 
         `is_training` is true if `X` are the training rows.
         """
-        for part in iterate_row_numbers(rows):
+        for part in iterate_row_numbers(rows, self.block_rows(X)):
             Z = self.embed_timed(X, part, clock, is_training)
             check_embedding(Z, len(part), self.label)
             yield part, Z
@@ -308,6 +308,12 @@ class Embedding:
         clock.apart += time.perf_counter() - begun
         with clock:
             return as_type(self.apply(block), self.dtype)
+
+    def block_rows(self, X: Matrix | Rows) -> int | None:
+        """Return how many rows are embedded together; None for the usual number."""
+        if self.device.name != "cuda":
+            return None
+        return gpu_block_rows(self.embed(X[:1]).shape[1], self.dtype)
 
     def allows_blocks(self, X: Matrix | Rows) -> bool:
         """Return whether a block is embedded as its rows are one by one."""

@@ -314,7 +314,8 @@ def _make_block_method(
         residuals = y - learner.predict(shared.apply(shared.device.put(X, shared.dtype)))
         scale = scale.smeared(residuals, fitting.data.weights(_draw_rows(fitting)))
     where = "" if shared.device.is_host else f" on the device {shared.device.name}"
-    blocks = f"blocks of {BLOCK_ROWS:,} embedded rows in {shared.dtype}{where}"
+    n_rows = shared.block_rows(fitting.data.X) or BLOCK_ROWS
+    blocks = f"blocks of {n_rows:,} embedded rows in {shared.dtype}{where}"
     return FittedMethod(
         shared,
         learner,

@@ -10,6 +10,9 @@ from kbench.evaluation.lazy_rows import Matrix, is_sparse
 from kbench.evaluation.targets import Scale
 from kbench.records import TaskType
 
+STRIP = 1024
+"""Columns of an embedding on a device whose products with those after them are computed at once."""
+
 
 @dataclass(eq=False)
 class Sums:
@@ -87,13 +90,24 @@ class Sums:
             scale = like(root, Z)
             Z, Y = Z.multiply(scale).tocsr() if is_sparse(Z) else Z * scale, Y * root
         of_z, of_y = Z.T @ like(Y, Z), Y.T @ Y
-        products = Z.T @ Z
-        self.zz += products.toarray() if is_sparse(products) else products
+        if namespace(Z) is np:
+            products = Z.T @ Z
+            self.zz += products.toarray() if is_sparse(products) else products
+        else:
+            self._add_strips(Z)
         self.zy += of_z[:, :-1]
         self.z += of_z[:, -1]
         self.yy += of_y[:-1, :-1]
         self.y += of_y[:-1, -1]
         self.n += float(of_y[-1, -1])
+
+    def _add_strips(self, Z: Array) -> None:
+        """Add Z'Z, of each two strips of columns one product, as numpy does for columns."""
+        for start in range(0, p := Z.shape[1], STRIP):
+            stop = min(start + STRIP, p)
+            products = Z[:, start:stop].T @ Z[:, start:]
+            self.zz[start:stop, start:] += products
+            self.zz[stop:, start:stop] += products[:, stop - start :].T
 
     @property
     def mean(self) -> Array:

@@ -69,10 +69,11 @@ def whole(X: "Matrix | Rows") -> Matrix:
     return X[:] if isinstance(X, Rows) else X
 
 
-def iterate_row_numbers(rows: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield row numbers, `BLOCK_ROWS` at a time."""
-    for start in range(0, len(rows), BLOCK_ROWS):
-        yield rows[start : start + BLOCK_ROWS]
+def iterate_row_numbers(rows: np.ndarray, n_rows: int | None = None) -> Iterator[np.ndarray]:
+    """Yield row numbers, `n_rows` at a time, by default `BLOCK_ROWS`."""
+    step = n_rows or BLOCK_ROWS
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
 
 
 def row_hashes(X: Matrix) -> np.ndarray:

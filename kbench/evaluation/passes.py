@@ -67,16 +67,6 @@ class Pass(Passes):
         rest = [sums for number, sums in enumerate(self.parts) if number != part]
         return self.targets.select_present(Sums.combine(rest or self.parts), rows)
 
-    @property
-    def wall(self) -> float:
-        """Wall-clock seconds of the fit of the map and the pass."""
-        return self.shared.fit.wall + self.transform.wall + self.solving.wall
-
-    @property
-    def cpu(self) -> float:
-        """CPU seconds of the fit of the map and the pass."""
-        return self.shared.fit.cpu + self.transform.cpu + self.solving.cpu
-
     def over(self, data: Data, parts: Sequence[np.ndarray]) -> None:
         """Take the sums over parts of the rows."""
         shift = buffer = None

@@ -47,6 +47,7 @@ from kbench.evaluation.checked_predictions import (
     validate_numbers,
 )
 from kbench.evaluation.definitions import COMPUTED, METRICS, NEVER_RANKED, SEARCHED
+from kbench.evaluation.device import gpu_block_rows
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.evaluate import parts
 from kbench.evaluation.fitting import fit_in_memory
@@ -533,6 +534,7 @@ __all__ = [
     "get_experiment",
     "get_given",
     "get_width",
+    "gpu_block_rows",
     "group_values",
     "has_rules",
     "hash_values",

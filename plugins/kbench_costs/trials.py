@@ -20,6 +20,7 @@ from kbench.features import (
     Run,
     Visible,
     get_width,
+    gpu_block_rows,
     n_candidates,
     set_width,
     strata,
@@ -75,9 +76,9 @@ def gpu_memory(planned: PlannedCell, registry: Registry, in_passes: bool, width:
     assert facts is not None
     n, has_search = task_rows(facts.n_samples, protocol)[0], n_candidates(cell, registry) > 1
     n_folds = _n_parts(protocol, has_search)
-    block = (min(BLOCK_ROWS, n // n_folds) * np.dtype(protocol.block_dtype).itemsize) * (
-        OF_MAP * width + facts.n_features
-    )
+    dtype = protocol.block_dtype
+    n_rows = min(gpu_block_rows(width, dtype), n // n_folds)
+    block = n_rows * np.dtype(dtype).itemsize * (OF_MAP * width + facts.n_features)
     peaks = n_folds * gram + block, (n_folds + OF_SUMS) * gram
     if in_passes:
         learner, n_pairs = registry.get("learner", cell.learner.name), math.comb(facts.n_classes, 2)

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from kbench import Dataset, KbenchError, PluginError, Protocol, SuiteError
 from kbench.arrays import like, namespace, to_numpy
-from kbench.evaluation import block_fits, device, embedding, lazy_rows, passes
+from kbench.evaluation import block_fits, device, embedding, gram_sums, lazy_rows, passes
 from kbench.evaluation.device import Device
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
@@ -94,6 +94,8 @@ def name(request, monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     monkeypatch.setattr(lazy_rows, "BLOCK_ROWS", 61)
     monkeypatch.setattr(block_fits, "SAMPLE_BYTES", 60 * 8 * 20)
+    monkeypatch.setattr(gram_sums, "STRIP", 7)
+    monkeypatch.setattr(device, "BLOCK_BYTES", 0)
     if request.param == "strict":
         of = Device.of
         made = Strict()

@@ -45,5 +45,7 @@ class OuterScorer(FoldScorer):
         passed = replace(result, passed=self.passed).passed_for(result.best)
         if passed is None:
             return result
-        seconds, cpu_seconds = result.seconds - passed.wall, result.cpu_seconds - passed.cpu
+        clocks = passed.shared.fit, passed.transform, passed.solving
+        seconds = result.seconds - sum(clock.wall for clock in clocks)
+        cpu_seconds = result.cpu_seconds - sum(clock.cpu for clock in clocks)
         return replace(result, passed=passed, seconds=seconds, cpu_seconds=cpu_seconds)

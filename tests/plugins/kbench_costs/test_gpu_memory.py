@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from kbench import Dataset, FeatureMap, Learner, Protocol
-from kbench.evaluation import block_fits, device, lazy_rows
+from kbench.evaluation import block_fits, device, gram_sums, lazy_rows
+from kbench.evaluation.embedding import Embedding
 from kbench.evaluation.evaluate import evaluate_split
 from kbench.evaluation.method import Method
 from kbench.evaluation.specs import EstimatorSpec
@@ -103,7 +104,15 @@ def test_predictions_are_within_a_fifth_of_what_torch_holds(
     monkeypatch, name, learner, n_classes, changes
 ):
     for module in (lazy_rows, trials):
-        monkeypatch.setattr(module, "BLOCK_ROWS", 128)
+        monkeypatch.setattr(module, "BLOCK_ROWS", 64)
+    block_bytes = {"float64": 8, "float32": 4}[changes.get("block_dtype", "float64")] * 128 * 256
+    monkeypatch.setattr(device, "BLOCK_BYTES", block_bytes)
+
+    def of_gpu(shared, X):
+        return device.gpu_block_rows(shared.embed(X[:1]).shape[1], shared.dtype)
+
+    monkeypatch.setattr(Embedding, "block_rows", of_gpu)
+    monkeypatch.setattr(gram_sums, "STRIP", 64)
     for module in (block_fits, trials):
         monkeypatch.setattr(module, "SAMPLE_BYTES", 2**20)
     monkeypatch.setattr(_descent, "_SAMPLE_ROWS", 128)
@@ -135,12 +144,23 @@ def test_sizes_add_up():
 
 
 def test_blocks_have_their_type():
-    few = {"shape": (10**6, 10), "width": 100}
+    few = {"shape": (10**4, 10), "width": 100}
     double, single = (
         predicted("rff", "ridge", Protocol(**SHARED, block_dtype=name), **few)
         for name in ("float64", "float32")
     )
     assert 1.8 < double / single < 2.0
+
+
+def test_narrow_blocks_have_many_rows():
+    assert device.gpu_block_rows(1024, "float32") == 32_768
+    assert device.gpu_block_rows(4096, "float64") == lazy_rows.BLOCK_ROWS
+    narrow, wide = (
+        predicted("rff", "ridge", Protocol(**SHARED), shape=(10**6, 10), width=width)
+        for width in (256, 512)
+    )
+    assert wide == pytest.approx(narrow, rel=0.7)
+    assert wide == pytest.approx(4 * 128, rel=0.1)
 
 
 def test_hessians_are_bounded():
