@@ -258,7 +258,6 @@ from kbench.results.leaderboard import (
     collect_split_values,
     find_shared_splits,
     leaderboard,
-    select_compared_rows,
 )
 from kbench.results.one_vs_all import against
 from kbench.results.row_builders import collect_by_split, make_full_row, make_split_row
@@ -644,7 +643,6 @@ __all__ = [
     "search",
     "search_note",
     "search_side",
-    "select_compared_rows",
     "select_datasets",
     "select_methods",
     "select_suite",

@@ -44,10 +44,11 @@ class Certainty:
             return _no_front(k, "no dataset was finished by at least two methods")
         if len(scores.groups) > 1:
             costs = scores.average_tried(self.rows, cost)
-            return stats.front(scores.tried_gains, costs, alpha=self.alpha)
+            return stats.front(scores.tried_gains, costs, 0.0, self.alpha, self._better)
         if len(scores.datasets) > 1:
             return _no_front(k, "all datasets belong to one family")
-        rows, name = select_compared_rows(scores, self.rows, scores.datasets[0]), scores.metric.name
+        by_labels, name = {row.labels: row for row in self.rows}, scores.metric.name
+        rows = [by_labels[scores.datasets[0], *method] for method in scores.methods]
         splits = find_shared_splits(rows, name)
         if len(splits) < 2:
             return _no_front(k, "all methods share one split of one dataset")
@@ -66,13 +67,13 @@ class Certainty:
             return None
         leader = self.scores.methods.index(self.standings[0].method)
         # of equal ranks, the faster method is first
-        return replace(stats.stability(gains, self.alpha, self.scores.tried_gains), leader=leader)
+        found = stats.stability(gains, self.alpha, self.scores.tried_gains, self._better[1].T)
+        return replace(found, leader=leader)
 
-
-def select_compared_rows(scores: Scores, rows: Sequence[Row], dataset: str) -> list[Row]:
-    """Return the rows of a compared dataset, in the order of `scores.methods`."""
-    by_method = {row.method: row for row in rows if row.dataset == dataset}
-    return [by_method[method] for method in scores.methods]
+    @cached_property
+    def _better(self) -> tuple[Array, Array]:
+        """The p of each claim that one method is better than another, alone and adjusted."""
+        return stats.better_p(self.scores.tried_gains)
 
 
 def find_shared_splits(rows: Sequence[Row], name: str) -> list[str]:

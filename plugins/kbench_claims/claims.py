@@ -10,6 +10,8 @@ from kbench import features
 from kbench.records import BASELINE, INPUTS, KERNEL, Metric
 from kbench_claims.components import Components, components, splits_needed
 
+_SIMPLER = (BASELINE, INPUTS, KERNEL)
+
 NOT_REACHED = "too small for any number of splits"
 """Why there is no number of splits: the standard error does not fall that far."""
 
@@ -110,9 +112,9 @@ class Claims:
         scores = self.data.scores
         if not scores.has_one_unit or len(scores.methods) < 2:
             return None
-        tables = []
+        tables, by_labels = [], {row.labels: row for row in self.data.rows}
         for dataset in scores.datasets:
-            rows = features.select_compared_rows(scores, self.data.rows, dataset)
+            rows = [by_labels[dataset, *method] for method in scores.methods]
             splits = features.find_shared_splits(rows, scores.metric.name)
             if len(splits) > 1:
                 tables.append(_by_seed(rows, splits, scores.metric.name))
@@ -194,9 +196,9 @@ class Claims:
         by_dataset = features.group_values((row.dataset, row) for row in self.data.rows)
         entries = []
         for every in by_dataset.values():
-            complete = [row for row in every if row.is_complete]
+            simpler = [row for row in every if row.is_complete and row.family in _SIMPLER]
             for row in every:
-                entries += self._against_simpler(row, complete) if row.is_complete else []
+                entries += self._against_simpler(row, simpler) if row.is_complete else []
                 is_partial = row.status == "ok" and row.n_splits_done < row.n_splits
                 for kind, detail in (
                     ("boundary", row.at_boundary),

@@ -190,6 +190,7 @@ def splits_by_cell(content: features.ReportData) -> dict[str, object]:
     from scipy.stats import t
 
     place = {method: i for i, method in enumerate(content.methods)}
+    number = {dataset: i for i, dataset in enumerate(content.datasets)}
     cells: list[tuple[int, int, float, float, dict[str, float]]] = []
     for row in content.rows:
         value = row.value(content.metric.name)
@@ -200,8 +201,8 @@ def splits_by_cell(content: features.ReportData) -> dict[str, object]:
             for i, split_value in row.by_split(content.metric.name).items()
         }
         ratio = round(features.holdout_ratio(row), 6)
-        number = content.datasets.index(row.dataset)
-        cells.append((number, place[row.method], features.round_mean(value), ratio, by_split))
+        at = number[row.dataset], place[row.method]
+        cells.append((*at, features.round_mean(value), ratio, by_split))
     most = max((len(cell[-1]) for cell in cells), default=0)
     critical = [round(float(t.ppf(1 - features.ALPHA / 2, n - 1)), 4) for n in range(2, most + 1)]
     return {

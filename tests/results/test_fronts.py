@@ -30,6 +30,33 @@ def statuses(*arguments, **keywords):
 # -- fronts
 
 
+def test_shares_of_draws_are_those_of_the_definition():
+    from kbench.results.stats.fronts import _estimate_shares
+
+    # few values, so that gains and costs are often equal
+    gains, logs = np.random.default_rng(0).integers(0, 4, (2, 50, 6)).astype(float)
+    better, cheaper = (x[:, None, :] - x[:, :, None] for x in (gains, -logs))
+    is_dominated = ((better >= 0) & (cheaper >= 0) & (better + cheaper > 0)).any(axis=2)
+    assert _estimate_shares(gains, logs).tolist() == (~is_dominated).mean(axis=0).tolist()
+
+
+def test_a_report_tests_the_gains_once_for_all_fronts(monkeypatch):
+    from kbench.results.leaderboard import Certainty
+    from kbench.results.stats import ranking
+    from tests.support.report_rows import grid
+
+    rows, tests = grid(6, 4), []
+    plain = ranking.flip_p
+    monkeypatch.setattr(ranking, "flip_p", lambda d: tests.append(d) or plain(d))
+    scores = stats.scores(rows)
+    certainty = Certainty(rows, scores, stats.standings(scores, rows))
+    assert certainty.stability is not None
+    assert not certainty.front("fit_time_s").reason
+    assert not certainty.front("predict_time_s").reason
+    # the gains, and each cost, against each method
+    assert len(tests) == 3 * 4
+
+
 @pytest.mark.parametrize("n", [7, 15, 30])
 def test_clear_methods_are_decided_and_the_dominating_one_is_named(n):
     found = stats.front(*drawn([0.9, 0.7, 0.6, 0.65], [1.0, 0.0, -1.0, 0.5], n))

@@ -40,6 +40,7 @@ from kbench.results.stats.ranking import (
     ALPHA,
     Friedman,
     Stability,
+    better_p,
     flip_p,
     friedman,
     ranks,

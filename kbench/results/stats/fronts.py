@@ -9,13 +9,10 @@ from typing import Literal
 import numpy as np
 
 from kbench.results.stats.pairs import EQUAL, Array
-from kbench.results.stats.ranking import flip_p
+from kbench.results.stats.ranking import better_p
 from kbench.results.stats.resampling import mean_draws
 
 Status = Literal["frontier", "dominated", "undecided"]
-
-# Pairs of methods in draws that are compared at once.
-_COMPARED = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -61,7 +58,13 @@ def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
     return front
 
 
-def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -> Front:
+def front(
+    gains: Array,
+    costs: Array,
+    ratio: float = 0.0,
+    alpha: float = 0.05,
+    of_gains: tuple[Array, Array] | None = None,
+) -> Front:
     """Decide which methods are on the front of mean gain against the geometric mean of a cost.
 
     Gain and cost of a group of datasets stay together, and so do all methods.
@@ -87,6 +90,8 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
         Test rows over training rows of splits (`holdout_ratio`), for the variance of Nadeau
         and Bengio; 0 for datasets.
     alpha : float, default 0.05
+    of_gains : (ndarray, ndarray), optional
+        `better_p` of the gains over datasets, if already computed.
 
     References
     ----------
@@ -107,8 +112,9 @@ def front(gains: Array, costs: Array, ratio: float = 0.0, alpha: float = 0.05) -
     if reason:
         return Front((FrontPlace("undecided", None),) * k, reason=reason)
     logs = np.log10(costs)
-    find = partial(_t_p, ratio=ratio) if ratio else _flipped_p
-    (better, better_than_any), (cheaper, cheaper_than_any) = find(gains), find(-logs, given=True)
+    find = partial(_t_p, ratio=ratio) if ratio else better_p
+    better, better_than_any = of_gains or find(gains)
+    cheaper, cheaper_than_any = find(-logs, given=True)
     both = np.column_stack([gains, logs])[full]
     drawn = mean_draws(both, ratio)
     probability = _estimate_shares(drawn[:, :k], drawn[:, k:])
@@ -140,26 +146,6 @@ def _find_problem(gains: Array, costs: Array) -> str:
     return ""
 
 
-def _flipped_p(values: Array, given: bool = False) -> tuple[Array, Array]:
-    """Return the p of ``[i, j]``, alone and adjusted: the mean of column i is not above that of j.
-
-    Adjusted are the claims of all others against j. Equal differences of `exact` numbers, such
-    as a number of components, need no test: their sign decides.
-    """
-    k = values.shape[1]
-    alone, adjusted = np.ones((2, k, k))
-    for j in range(k):
-        d = values - values[:, [j]]
-        clear = np.zeros(k, dtype=bool)
-        if given:
-            clear = (np.ptp(d, axis=0) <= EQUAL) & (d[0] > EQUAL)
-            alone[clear, j] = adjusted[clear, j] = 0.0
-        tested = ~clear & (np.arange(k) != j)
-        if tested.any():
-            alone[tested, j], adjusted[tested, j] = flip_p(d[:, tested])
-    return alone, adjusted
-
-
 def _t_p(values: Array, ratio: float, given: bool = False) -> tuple[Array, Array]:
     """Return the same for splits of one dataset, by t-tests; equal differences have no test."""
     from scipy.special import stdtr
@@ -180,17 +166,15 @@ def _t_p(values: Array, ratio: float, given: bool = False) -> tuple[Array, Array
 
 def _estimate_shares(gains: Array, logs: Array) -> Array:
     """Return the share of the draws in which no method dominates each of them."""
-    n_draws, k = gains.shape
-    counts = np.zeros(k)
-    step = max(1, _COMPARED // k**2)
-    for start in range(0, n_draws, step):
-        g, c = gains[start : start + step], logs[start : start + step]
-        dominated = np.zeros(g.shape, dtype=bool)
-        for j in range(k):
-            gj, cj = g[:, j : j + 1], c[:, j : j + 1]
-            dominated |= (gj >= g) & (cj <= c) & ((gj > g) | (cj < c))
-        counts += (~dominated).sum(axis=0)
-    return np.asarray(counts / n_draws)
+    order = np.lexsort((-gains, logs), axis=1)
+    g, c = (np.take_along_axis(each, order, axis=1) for each in (gains, logs))
+    # the first of those of one cost is the best of them
+    is_first = np.diff(c, axis=1, prepend=-np.inf) > 0
+    first = np.maximum.accumulate(np.where(is_first, np.arange(g.shape[1]), 0), axis=1)
+    best = np.maximum.accumulate(np.insert(g, 0, -np.inf, axis=1), axis=1)
+    dominated = np.take_along_axis(best, first, axis=1) >= g  # by one that costs less
+    dominated |= np.take_along_axis(g, first, axis=1) > g
+    return np.bincount(order[~dominated], minlength=g.shape[1]) / len(g)
 
 
 def hypervolume(gains: Array, logs: Array, worst: tuple[float, float]) -> Array:

@@ -207,7 +207,7 @@ def _masses(z: Array, w: Array, edge: float) -> tuple[Array, Array]:
     return up_to(-edge - z), below[-1] ** 2 - up_to(edge - z)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _weights(n: int, prior: float, n_samples: int, seed: int) -> Array:
     """Draw the weights of the differences, shape (n, n_samples); the same for all pairs."""
     rng = np.random.default_rng(seed)

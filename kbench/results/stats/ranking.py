@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from kbench.results.rows import rank_with_ties
-from kbench.results.stats.pairs import Array, validate_scores
+from kbench.results.stats.pairs import EQUAL, Array, validate_scores
 
 
 def ranks(values: Array) -> Array:
@@ -108,7 +108,9 @@ class Stability:
         return [i for i, firsts in enumerate(self.without) if self.leader not in firsts]
 
 
-def stability(gains: Array, alpha: float = ALPHA, tried: Array | None = None) -> Stability:
+def stability(
+    gains: Array, alpha: float = ALPHA, tried: Array | None = None, p: Array | None = None
+) -> Stability:
     """Find the best group of methods, and judge their order by mean ranks.
 
     No method is significantly better than one of the *best group* (`worse_p`). A method that is
@@ -122,6 +124,8 @@ def stability(gains: Array, alpha: float = ALPHA, tried: Array | None = None) ->
     tried : ndarray, shape (n_tried, n_methods), optional
         Gains on all groups that some method finished, NaN for missing cells, which count
         against each claim; by default `gains`.
+    p : ndarray, shape (n_methods, n_methods), optional
+        `worse_p` of `tried`, if already computed.
 
     Examples
     --------
@@ -139,7 +143,7 @@ def stability(gains: Array, alpha: float = ALPHA, tried: Array | None = None) ->
         rest = np.round(total - row, 9)
         without.append(tuple(int(i) for i in np.flatnonzero(rest == rest.min())))
     tried = gains if tried is None else tried
-    p = worse_p(tried)
+    p = worse_p(tried) if p is None else p
     return Stability(
         p,
         tuple(int(i) for i in np.flatnonzero(p.min(axis=1) > alpha)),
@@ -177,13 +181,27 @@ def worse_p(gains: Array) -> Array:
     >>> worse_p(gains).round(3)[:, 0], worse_p(gains[:4]).round(3)[:, 0]
     (array([1.   , 0.016, 0.016]), array([1.   , 0.062, 0.062]))
     """
-    gains = validate_scores(gains, allow_nan=True)
-    n, k = gains.shape
-    p = np.ones((k, k))
-    for i in range(k if n else 0):
-        others = np.arange(k) != i
-        p[i, others] = flip_p(gains[:, others] - gains[:, [i]])[1]
-    return p
+    return better_p(validate_scores(gains, allow_nan=True))[1].T
+
+
+def better_p(values: Array, given: bool = False) -> tuple[Array, Array]:
+    """Return the p of ``[i, j]``, alone and adjusted: the mean of column i is not above that of j.
+
+    Adjusted are the claims of all others against j, as in `worse_p`. Equal differences of `given`
+    numbers, such as a number of components, need no test: their sign decides.
+    """
+    k = values.shape[1]
+    alone, adjusted = np.ones((2, k, k))
+    for j in range(k if len(values) else 0):
+        d = values - values[:, [j]]
+        clear = np.zeros(k, dtype=bool)
+        if given:
+            clear = (np.ptp(d, axis=0) <= EQUAL) & (d[0] > EQUAL)
+            alone[clear, j] = adjusted[clear, j] = 0.0
+        tested = ~clear & (np.arange(k) != j)
+        if tested.any():
+            alone[tested, j], adjusted[tested, j] = flip_p(d[:, tested])
+    return alone, adjusted
 
 
 def flip_p(d: Array) -> tuple[Array, Array]:
@@ -198,13 +216,16 @@ def flip_p(d: Array) -> tuple[Array, Array]:
     size = np.sqrt((d**2).sum(axis=0))
     d = np.divide(d, size, out=np.zeros_like(d), where=size > 0)
     order = np.argsort(-d.sum(axis=0), kind="stable")
-    flipped = _signs(len(d)) @ d[:, order]
+    # a row for each claim: maxima of whole rows are faster than those along rows
+    flipped = d[:, order].T @ _signs(len(d)).T
+    clear = flipped[:, :1] - 1e-9
+    alone, p = np.empty((2, len(order)))
+    alone[order] = np.count_nonzero(flipped >= clear, axis=1)
     # the largest statistic of a claim and of those that are less clear
-    most = np.maximum.accumulate(flipped[:, ::-1], axis=1)[:, ::-1]
-    alone, p = np.empty((2, d.shape[1]))
-    alone[order] = (flipped >= flipped[0] - 1e-9).mean(axis=0)
-    p[order] = np.maximum.accumulate((most >= flipped[0] - 1e-9).mean(axis=0))
-    return alone, p
+    for i in reversed(range(len(order) - 1)):
+        np.maximum(flipped[i], flipped[i + 1], out=flipped[i])
+    p[order] = np.maximum.accumulate(np.count_nonzero(flipped >= clear, axis=1))
+    return alone / flipped.shape[1], p / flipped.shape[1]
 
 
 @lru_cache(maxsize=2)
