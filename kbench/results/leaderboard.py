@@ -78,11 +78,8 @@ class Certainty:
 
 def find_shared_splits(rows: Sequence[Row], name: str) -> list[str]:
     """Return the splits of a dataset on which all rows have a metric, of the same test rows."""
-    shared = list(rows[0].by_split(name))
-    for row in rows[1:]:
-        common = set(stats.common_splits(rows[0], row, name))
-        shared = [i for i in shared if i in common]
-    return shared
+    common = [set(stats.common_splits(rows[0], row, name)) for row in rows[1:]]
+    return [i for i in rows[0].by_split(name) if all(i in each for each in common)]
 
 
 def collect_split_values(rows: Sequence[Row], splits: Sequence[str], name: str) -> Array:

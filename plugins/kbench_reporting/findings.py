@@ -146,9 +146,8 @@ def growth(content: ReportData) -> list[Growth]:
         if len(by_size) < 3:
             continue
         points = [(n, math.exp(np.mean(np.log(by_size[n])))) for n in sorted(by_size)]
-        exponent, r2 = _power(points)
         count = sum(map(len, by_size.values()))
-        results.append(Growth(standing.place, standing.method, points, exponent, r2, count))
+        results.append(Growth(standing.place, standing.method, points, *_power(points), count))
     return results
 
 

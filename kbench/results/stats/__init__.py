@@ -25,7 +25,6 @@ from kbench.results.stats.pairs import (
     NO_TEST,
     Array,
     CorrectedT,
-    Posterior,
     bayesian_signed_rank,
     common_splits,
     corrected_t,
