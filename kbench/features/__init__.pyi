@@ -65,6 +65,7 @@ from kbench.evaluation.specs import Candidate, is_number
 from kbench.evaluation.split_view import Assignment, Visible, assign, missing_rows, refuse_missing
 from kbench.evaluation.splits import derive_seed, inner_parts, strata, stratified_folds
 from kbench.evaluation.targets import Scale, Truth
+from kbench.evaluation.timing import no_collection
 from kbench.execution.engine import Engine, EngineOffer, LocalEngine, Terms, ThisMachine, over_slots
 from kbench.execution.fetching import LOAD_TIME_S, Fetching, load_memory_mib, open_fetching
 from kbench.execution.handover import Handover, send_scored
@@ -597,6 +598,7 @@ __all__ = [
     "name_some",
     "names_in",
     "newest",
+    "no_collection",
     "now_ms",
     "number",
     "on_dataset",

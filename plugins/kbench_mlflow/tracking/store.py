@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
 from kbench.errors import StoreError
+from kbench.features import no_collection
 from kbench.messages import option
 from kbench.records import ACCURACY, Metric
 from kbench_mlflow.tracking.connection import RETRY_AFTER_S, Connection, Interrupted
@@ -313,6 +314,8 @@ class Store(Connection):
         return self._indexes[experiment.id]
 
 
+# collections take ever longer while the objects of many runs are made
+@no_collection()
 def _best(runs: Iterable[StoredRun]) -> tuple[dict[Identity, StoredRun], list[StoredRun]]:
     """Return the run to keep of each identity, and the others."""
     best: dict[Identity, StoredRun] = {}

@@ -1,5 +1,6 @@
 """What is read, superseded, given up; and told without MLflow."""
 
+import gc
 import itertools
 import os
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 from kbench.errors import StoreError
 from kbench_mlflow.tracking import run
 from kbench_mlflow.tracking.database import read_delivered_runs
-from kbench_mlflow.tracking.run import FORMAT
+from kbench_mlflow.tracking.run import FORMAT, StoredRun
 from kbench_mlflow.tracking.store import Store
 from kbench_mlflow.tracking.upsert import begin, owner, process_start
 from tests.support.tracking_runs import FAILED, IRIS, a_run, client_of
@@ -203,3 +204,12 @@ def test_what_cannot_be_told_without_mlflow(tmp_path):
     assert read_delivered_runs(f"sqlite:///{tmp_path}/none.db", "1") == set()
     (tmp_path / "odd.db").write_text("not a database")
     assert read_delivered_runs(f"sqlite:///{tmp_path}/odd.db", "1") is None
+
+
+def test_no_garbage_is_collected_while_runs_are_read(store, uci, monkeypatch):
+    store.log(uci, a_run())
+    plain, collects = StoredRun.of, []
+    monkeypatch.setattr(StoredRun, "of", lambda run: collects.append(gc.isenabled()) or plain(run))
+    assert len(Store(store.uri).read("uci")) == 1
+    assert collects == [False]
+    assert gc.isenabled()
