@@ -134,7 +134,12 @@ def print_report(
     _failures(console, report)
     printing.print_deliveries(console, report)
     if ranked:
-        _print_answer(console, rows, metric, new)
+        # of all methods, and of those that have a new component
+        focus = dict.fromkeys(row.method for row in rows if set(row.method) & set(new))
+        for i, sentence in enumerate(tables.answer_sentences(leaderboard(rows, metric), focus)):
+            label, colon, rest = sentence.partition(": ")
+            bold = f"[bold]{escape(label)}[/bold]{colon}{escape(rest)}" if colon else escape(label)
+            console.print(bold if i else f"\n{bold}", soft_wrap=True)
     repeat = shlex.join(["kbench", "suite", *again])
     located = [word for delivered in report.deliveries for word in delivered.options]
     suite = shlex.join([report.suite.name, *located])
@@ -272,17 +277,6 @@ def _summary(console: Console, rows: Sequence[Row], metric: Metric) -> None:
         {**vars(each), **dict(zip(LABELS[1:], each.method, strict=True))} for each in standings
     ]
     printing.print_table(console, Table("methods", "", columns, rows_of))
-
-
-def _print_answer(
-    console: Console, rows: Sequence[Row], metric: Metric, new: Sequence[str]
-) -> None:
-    """Print what the tests show of all methods, and of those that have a new component."""
-    focus = dict.fromkeys(row.method for row in rows if set(row.method) & set(new))
-    for i, sentence in enumerate(tables.answer_sentences(leaderboard(rows, metric), focus)):
-        label, colon, rest = sentence.partition(": ")
-        text = f"[bold]{escape(label)}[/bold]{colon}{escape(rest)}" if colon else escape(sentence)
-        console.print(text if i else f"\n{text}", soft_wrap=True)
 
 
 def print_imported(beside: Sequence[RowPair], metric: Metric) -> None:
