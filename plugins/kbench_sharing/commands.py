@@ -354,8 +354,7 @@ def site(
     else:
         from kbench_sharing.site import write_site
 
-        written = write_site(folder, Path(output).expanduser())
-        n_rows, rejected = written.n_rows, written.problems
+        n_rows, n_pages, rejected = write_site(folder, Path(output).expanduser())
     for problem in rejected:
         echo(problem, err=True)
     if rejected:
@@ -363,4 +362,4 @@ def site(
         raise typer.Exit(1)
     echo(f"{plural(n_rows, 'rows file')}: schema, keys, timestamps and value ranges are valid")
     if output is not None:
-        echo(f"{Path(output) / 'index.html'}: {plural(written.n_pages, 'page')}")
+        echo(f"{Path(output) / 'index.html'}: {plural(n_pages, 'page')}")

@@ -19,7 +19,7 @@ from kbench_sharing.columns import dump_line, pack, unpack
 from kbench_sharing.dependencies import read_dependencies
 from kbench_sharing.fetching import fetch
 from kbench_sharing.untrusted_text import MAX_COLUMN, MAX_LINE, parse_json
-from kbench_sharing.zip_file import Bounds
+from kbench_sharing.zip_file import most_lists, most_of_predictions
 
 Record = TypeVar("Record", bound=bundle_records.Line)
 
@@ -65,7 +65,7 @@ def read_url(url: str) -> Bundle:
 
 def _read_file(data: bytes) -> Bundle:
     if data.startswith(zip_file.ZIP):
-        return parse_bundle(zip_file.read_zip(data), Bounds(len(data)))
+        return parse_bundle(zip_file.read_zip(data), len(data))
     if not data.startswith(b"{"):
         raise BundleError("it is neither a zip file nor a rows file")
     if len(data) > MAX_ROWS:
@@ -73,15 +73,15 @@ def _read_file(data: bytes) -> Bundle:
     return bundle_of_rows(data)
 
 
-def parse_bundle(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundle:
+def parse_bundle(files: dict[str, bytes], n_bytes: int | None = None) -> Bundle:
     """Check the files of a bundle; raise BundleError if they are invalid.
 
-    `bounds` are by default those of files that were not packed.
+    `n_bytes` are those of the zip file, by default of files that were not packed.
     """
     if bundle_records.MANIFEST not in files:
         raise BundleError(f"it has no {bundle_records.MANIFEST}")
-    bounds = bounds or Bounds(sum(map(len, files.values())))
-    _check_lists(files.values(), bounds)
+    n_bytes = n_bytes or sum(map(len, files.values()))
+    _check_lists(files.values(), most_lists(n_bytes))
     manifest = _manifest(files)
     _check_texts(files)
     cells = list(_lines(files, bundle_records.CELLS, bundle_records.SharedCell))
@@ -93,7 +93,7 @@ def parse_bundle(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundl
         _lines(files, bundle_records.DATASETS, bundle_records.SharedDataset),
         cells,
         list(_lines(files, bundle_records.PLUGINS, bundle_records.SharedPlugin)),
-        unpack(blocks, [cell.key for cell in cells], bounds.lists),
+        unpack(blocks, [cell.key for cell in cells], most_lists(n_bytes)),
         _lines(files, bundle_records.DEPENDENCIES, bundle_records.SharedDependencies),
     )
     if bundle_records.PREDICTIONS in files:
@@ -102,7 +102,8 @@ def parse_bundle(files: dict[str, bytes], bounds: Bounds | None = None) -> Bundl
         values = _values(files, bundle_records.PREDICTIONS, MAX_COLUMN)
         read = bundle_records.SharedPredictions.read
         lines = ((place, read(value, place)) for place, value in values)
-        return replace(bundle, predictions=check_predictions(lines, bundle, bounds.predictions))
+        most = most_of_predictions(n_bytes)
+        return replace(bundle, predictions=check_predictions(lines, bundle, most))
     return bundle
 
 
@@ -112,8 +113,8 @@ def bundle_of_rows(data: bytes) -> Bundle:
     Its lines are a head, the dataset, the cell, and the columns of the results. The bundle has
     no suite file.
     """
-    bounds = Bounds(len(data))
-    _check_lists([data], bounds)
+    most = most_lists(len(data))
+    _check_lists([data], most)
     lines = data.splitlines(keepends=True)
     if len(lines) < 4:
         raise BundleError("it lacks a header, a dataset, a cell or results")
@@ -133,7 +134,7 @@ def bundle_of_rows(data: bytes) -> Bundle:
         (f"line {number}", parse_json(line, f"line {number}", MAX_COLUMN))
         for number, line in enumerate(lines[3:], 4)
     ]
-    results = list(unpack(blocks, [cell.key], bounds.lists))
+    results = list(unpack(blocks, [cell.key], most))
     bundle = _check_lines(
         zip_file.sha256(data),
         head,
@@ -185,13 +186,12 @@ def _check_lines(
     return Bundle(id, origin, by_label, cells, results, plugins, files, manifests)
 
 
-def _check_lists(files: Iterable[bytes], bounds: Bounds) -> None:
+def _check_lists(files: Iterable[bytes], most: int) -> None:
     """Count lists and objects before they are parsed: two characters become 60 bytes or more."""
     n_lists = sum(data.count(b"[") + data.count(b"{") for data in files)
-    if n_lists > bounds.lists:
+    if n_lists > most:
         raise BundleError(
-            f"it has {n_lists:,} lists and objects, more than the {bounds.lists:,} allowed for its "
-            "size"
+            f"it has {n_lists:,} lists and objects, more than the {most:,} allowed for its size"
         )
 
 

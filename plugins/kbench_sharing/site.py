@@ -188,19 +188,11 @@ def _references(rows: Sequence[Published]) -> dict[str, Group]:
 _MAX_NAMED = 5
 
 
-@dataclass(frozen=True)
-class Site:
-    """What was written: rows and pages. There is none if `problems` has lines."""
-
-    n_rows: int
-    n_pages: int
-    problems: list[str]
-
-
-def write_site(repository: Path, out: Path) -> Site:
+def write_site(repository: Path, out: Path) -> tuple[int, int, list[str]]:
     """Check a results repository and write its site into a new or an empty folder.
 
-    The same rows files become the same bytes. With a problem nothing is written.
+    The same rows files become the same bytes. Returns the numbers of rows and of pages, and
+    problems; with one nothing is written.
 
     BundleError is raised if `out` is not empty or cannot be written, or the results repository
     does not exist.
@@ -211,7 +203,7 @@ def write_site(repository: Path, out: Path) -> Site:
     listed = boards(checked)
     n_rows = sum(len(board.rows) for board in listed)
     if checked.problems:
-        return Site(n_rows, 0, checked.problems)
+        return n_rows, 0, checked.problems
     n_pages = 0
     with whole_folder(out) as folder:
         for board in listed:
@@ -221,7 +213,7 @@ def write_site(repository: Path, out: Path) -> Site:
         for name, content in pages(listed):
             features.write_file(folder / name, content.encode(), flush=False)
             n_pages += 1
-    return Site(n_rows, n_pages, [])
+    return n_rows, n_pages, []
 
 
 def pages(listed: Sequence[Board]) -> Iterable[tuple[str, str]]:

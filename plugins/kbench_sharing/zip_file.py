@@ -16,7 +16,6 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from kbench.errors import BundleError
@@ -36,30 +35,23 @@ _FREE_LISTS = 200_000
 MAX_BYTES = 2 << 30
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """Bounds of a file or folder with a number of bytes.
+def most_unpacked(n_bytes: int) -> int:
+    """Return the bytes that all files in a file or folder of a number of bytes may have.
 
-    >>> Bounds(12_000).unpacked >> 20
+    >>> most_unpacked(12_000) >> 20
     9
     """
+    return min(MAX_BYTES, _FREE + _UNPACKED * n_bytes)
 
-    n_bytes: int
 
-    @property
-    def unpacked(self) -> int:
-        """Bytes of all files in it."""
-        return min(MAX_BYTES, _FREE + _UNPACKED * self.n_bytes)
+def most_lists(n_bytes: int) -> int:
+    """Return how many lists and objects all lines, and what these become, may have."""
+    return _FREE_LISTS + _LISTS * n_bytes
 
-    @property
-    def lists(self) -> int:
-        """Lists and objects of all lines, and of what these become."""
-        return _FREE_LISTS + _LISTS * self.n_bytes
 
-    @property
-    def predictions(self) -> int:
-        """Bytes of all predictions."""
-        return min(MAX_BYTES, _FREE + _PREDICTIONS * self.n_bytes)
+def most_of_predictions(n_bytes: int) -> int:
+    """Return the bytes that all predictions may have."""
+    return min(MAX_BYTES, _FREE + _PREDICTIONS * n_bytes)
 
 
 # Bytes of the zip file.
@@ -154,7 +146,7 @@ def read_zip(data: bytes) -> dict[str, bytes]:
             if archive.comment:
                 raise BundleError("the zip file has a comment, which bundles do not have")
             entries = archive.infolist()
-            most = Bounds(len(data)).unpacked
+            most = most_unpacked(len(data))
             _check_entries(entries, most)
             remaining = most - sum(entry.file_size for entry in entries)
             files = {}

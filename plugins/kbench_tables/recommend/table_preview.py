@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kbench.errors import DatasetError
-from kbench.features import Reference, Registry, read_parameters, resolve
+from kbench.features import Reference, Registry, group_values, read_parameters, resolve
 from kbench.messages import list_some, option, printable
 from kbench.records import Make, Ref
 from kbench.records.canonical import from_json, to_json
@@ -82,10 +82,9 @@ class Preview:
 
         There is one for each column, or one for many columns of a kind.
         """
-        by_kind: dict[str, list[Role]] = {}
-        for role in self.roles:
-            if role.encoded_as == LEFT_OUT and role.read_as != "not read":
-                by_kind.setdefault(role.read_as, []).append(role)
+        left_out = [role for role in self.roles if role.encoded_as == LEFT_OUT]
+        by_kind = group_values((role.read_as, role) for role in left_out)
+        by_kind.pop("not read", None)
         notices = list(self.warnings)
         for kind, out in by_kind.items():
             many = f"left out: {len(out):,} columns ({kind}): {list_some([r.name for r in out], 3)}"

@@ -14,7 +14,7 @@ from kbench_sharing import zip_file
 from kbench_sharing.bundle_records import SharedPredictions
 from kbench_sharing.predictions import check_predictions
 from kbench_sharing.reading import parse_bundle, read_bundle
-from kbench_sharing.zip_file import Bounds
+from kbench_sharing.zip_file import most_of_predictions, most_unpacked
 from tests.support.bundles import dumped, files, lines, results_of, signed, with_results
 
 
@@ -110,6 +110,5 @@ def test_predictions_are_bounded_together(honest):
 
 
 def test_the_bounds_grow_with_the_file_up_to_the_largest():
-    small, large = Bounds(12_000), Bounds(2 << 30)
-    assert small.unpacked < 12 << 20
-    assert (large.unpacked, large.predictions) == (2 << 30, 2 << 30)
+    assert most_unpacked(12_000) < 12 << 20
+    assert (most_unpacked(2 << 30), most_of_predictions(2 << 30)) == (2 << 30, 2 << 30)

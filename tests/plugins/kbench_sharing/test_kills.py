@@ -74,4 +74,5 @@ def test_site(bundle, tmp_path):
     out = tmp_path / "site"
     killed_at(lambda: site.write_site(tmp_path / "repo", out), Path, "replace", 2)
     assert not out.exists()
-    assert site.write_site(tmp_path / "repo", out).n_pages > 2
+    _, n_pages, _ = site.write_site(tmp_path / "repo", out)
+    assert n_pages > 2

@@ -85,8 +85,8 @@ def test_the_site_says_who_recomputed(bundle, repo, tmp_path):
     assert repository.publish_records(bundle, [], repo) == 0
     (board,) = boards(repository.Checked(repo))
     assert sum(bool(each.other.checks) for each in board.rows) == 1
-    site = write_site(repo, tmp_path / "site")
-    assert site.problems == []
+    _, _, problems = write_site(repo, tmp_path / "site")
+    assert problems == []
     text = (tmp_path / "site" / "suites" / "shared" / "index.html").read_text()
     assert "recomputed: 1 of 5 splits by Bob" in text
     assert text.count(">imported<") == len(known().cells) - 1
@@ -136,7 +136,7 @@ def test_a_forged_record_is_refused_with_its_own_sentence(kind, bundle, repo, tm
     assert problem.startswith(f"checks/{path.parent.name}/")
     assert sentence in problem
     assert problem.isprintable()
-    assert write_site(repo, tmp_path / "site").problems == [problem]
+    assert write_site(repo, tmp_path / "site") == (n_rows, 0, [problem])
     assert not (tmp_path / "site").exists()
 
 

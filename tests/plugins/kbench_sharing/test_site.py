@@ -80,9 +80,9 @@ def test_a_clone_becomes_the_same_bytes(repo, tmp_path):
 
 
 def test_every_link_leads_to_a_page_or_a_rows_file(repo, tmp_path):
-    site = write_site(repo, tmp_path / "site")
+    _, n_pages, _ = write_site(repo, tmp_path / "site")
     found = sorted((tmp_path / "site").rglob("*.html"))
-    assert site.n_pages == len(found) == 1 + 1 + 2 + 4
+    assert n_pages == len(found) == 1 + 1 + 2 + 4
     linked = set()
     for page in found:
         for address in Links(page.read_text()).addresses:
@@ -195,9 +195,9 @@ def test_hostile_names_are_text(tmp_path):
 def test_a_repository_with_a_problem_has_no_site(repo, tmp_path):
     name = repository.names(repo)[0]
     (repo / name).write_bytes(b"{}\n")
-    site = write_site(repo, tmp_path / "site")
-    assert site.n_pages == 0
-    assert len(site.problems) == 1
+    _, n_pages, problems = write_site(repo, tmp_path / "site")
+    assert n_pages == 0
+    assert len(problems) == 1
     assert not (tmp_path / "site").exists()
 
 
