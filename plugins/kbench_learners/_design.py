@@ -77,6 +77,10 @@ def pivoted_cholesky(K: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
 MAX_FACTOR_COLUMNS = 3000
 MAX_FACTOR_ROWS = 4000
 
+# Beyond this share of the cube of its size in the entries of sparse rows, one factorisation
+# takes as long as the conjugate gradients of a whole path.
+_ITERATED = 1e4
+
 # Rows are taken in blocks of half as many entries as the Gram matrix of the
 # columns has, but not of very few rows: products of narrow blocks are slow.
 _MIN_BLOCK_ENTRIES = 30_000
@@ -94,6 +98,7 @@ class Design:
     the constant column (0 for none), and `index` the rows of `X` that belong to the problem,
     by default all. `shape` counts the constant column; the Gram matrix of the columns is small
     enough to be factorised where it is `direct`, and a row of it costs `gram_cost` multiplications.
+    The design `iterates` where conjugate gradients are expected to be quicker than any factor.
     """
 
     def __init__(self, X, bias: float = 0.0, index: np.ndarray | None = None) -> None:
@@ -110,6 +115,8 @@ class Design:
         self._gram_of_arrays = not self.sparse or sparse_cost >= self.gram_cost
         if not self._gram_of_arrays:
             self.gram_cost = sparse_cost
+        self.iterates = self.sparse and min(self.shape) ** 3 > _ITERATED * self.entries
+        self._transposed = X.T if index is None else None  # takes long to make of sparse rows
         self._columns: np.ndarray | None = None
         self._width = self.shape[1]
         self._pivots: np.ndarray | None = None
@@ -153,8 +160,8 @@ class Design:
 
     def adjoint(self, a: np.ndarray) -> np.ndarray:
         """Return ``X' a``; `a` may have several columns."""
-        if self._index is None:
-            w = self.X.T @ a
+        if self._transposed is not None:
+            w = self._transposed @ a
         else:
             w = np.zeros((self.X.shape[1], *a.shape[1:]))
             for part in self._blocks(len(a)):
@@ -230,7 +237,7 @@ class Design:
         n, p = self.shape
         if self._row_gram is not None:
             return True
-        return n <= p and n <= MAX_FACTOR_ROWS
+        return n <= p and n <= MAX_FACTOR_ROWS and not self.iterates
 
     def row_gram(self, index: np.ndarray | None = None) -> np.ndarray:
         """Return ``X_I X_I'``, a new array unless I is all rows."""
@@ -304,8 +311,9 @@ class Design:
         """
         n, p = self.shape
         if n >= p:
-            return self._of_low_rank() if self._columns is not None and self.direct else self
-        if n > MAX_FACTOR_ROWS or not self.row_gram().any():
+            is_factored = self._columns is not None and self.direct and not self.iterates
+            return self._of_low_rank() if is_factored else self
+        if not self.keeps_row_gram or not self.row_gram().any():
             return self
         return Design.of_row_gram(self.row_gram())
 

@@ -84,11 +84,11 @@ class LinearSVM(LinearClassifier, PathClassifier):
     columns or rows, whichever is smaller at each step, and along the path each
     C starts from the solution of the next smaller one. With fewer rows than
     columns the inputs are first replaced by the pivoted Cholesky factor of
-    their Gram matrix; sparse rows of a pair of classes that span few dimensions
-    by their coordinates there. With many columns, sparse or dense, directions come from
-    conjugate gradients; elsewhere too, where these are expected to be quicker,
-    and for no longer than a factorisation would take. The hinge is solved as a
-    sequence of clipped quadratics (augmented Lagrangian).
+    their Gram matrix, unless they are sparse with few entries; sparse rows of a pair
+    of classes that span few dimensions by their coordinates there. With many columns,
+    sparse or dense, directions come from conjugate gradients; elsewhere too, where these
+    are expected to be quicker, and for no longer than a factorisation would take. The
+    hinge is solved as a sequence of clipped quadratics (augmented Lagrangian).
 
     Memory beyond the input stays below three Gram matrices of the columns, ten vectors of the
     rows' length and a copy of four million entries.

@@ -31,7 +31,7 @@ from kbench_learners._design import DENSE_PRODUCT, SPARSE_PRODUCT, Design
 
 # Rough costs in units of one floating-point operation of a matrix product,
 # which is what a factorisation consists of.
-_CG_PRODUCTS = 4.0  # operations per entry of X in one iteration
+_CG_PRODUCTS = 2.0  # operations per entry of X in one iteration
 _GATHER = 20.0
 _MAX_ROWS = 3000
 

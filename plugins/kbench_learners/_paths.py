@@ -45,7 +45,7 @@ def binary_path(design, y, values, loss, tol, max_iter, start=None, margins=None
 def _logistic(design, y, C, w, tol, max_iter):
     loss, residual = Logistic(np.full(2, C), np.array([-1.0, 1.0])), partial(relative_gap, tol)
     problem = Problem(w[:, None], np.ones(len(w)), loss, 1.0, residual, max_iter)
-    problem.solve_in_memory(design, (y > 0).astype(np.intp), design.direct)
+    problem.solve_in_memory(design, (y > 0).astype(np.intp), design.direct and not design.iterates)
     gap = 0.5 * float(np.vdot(problem.gradient, problem.gradient))
     return Solution(
         problem.w[:, 0], None, problem.objective, gap, problem.n_iter, problem.converged
@@ -132,7 +132,7 @@ def least_squares(design: Design, targets, sigma: float) -> np.ndarray | None:
         K.flat[:: n + 1] += 1.0 / sigma
         beta = cholesky_solve(K, np.column_stack(targets).astype(np.float64))
         return None if beta is None else design.adjoint(beta)
-    if not design.direct or (design.sparse and p**3 > 1e4 * design.entries):
+    if not design.direct or design.iterates:
         return None
     sums = np.column_stack([design.adjoint(signs.astype(np.float64)) for signs in targets])
     H = design.gram() * sigma

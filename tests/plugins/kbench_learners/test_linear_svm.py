@@ -468,6 +468,53 @@ def test_iterations_that_take_too_long_give_way_to_a_factorisation(monkeypatch):
     np.testing.assert_array_equal(solver.direction(g, J, 1e8, 1e-12), d)
 
 
+def few_entries(seed, n_classes=2, n=300, p=900, per_row=6):
+    """Return sparse rows whose Gram matrices take long to factorise, and labels."""
+    rng = np.random.default_rng(seed)
+    columns = np.sort(rng.integers(0, p, size=(n, per_row)), axis=1)
+    weights = rng.dirichlet(np.ones(per_row), size=n)
+    X = sp.csr_array((weights.ravel(), columns.ravel(), np.arange(0, n * per_row + 1, per_row)))
+    X.sum_duplicates()
+    scores = X @ rng.normal(size=(X.shape[1], n_classes)) + 0.1 * rng.normal(size=(n, n_classes))
+    return X, scores.argmax(axis=1)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    loss=st.sampled_from(sorted(LOSSES)),
+    multiclass=st.sampled_from(["ovr", "ovo"]),
+    n_classes=st.integers(2, 3),
+)
+def test_rows_of_few_entries_have_the_solution_of_an_array(seed, loss, multiclass, n_classes):
+    (X, y), tol, values = few_entries(seed, n_classes), 1e-6, [1.0, 50.0]
+    given = {"loss": loss, "multiclass": multiclass, "tol": tol}
+    paths = [LinearSVM(**given).fit_path(each, y, values) for each in (X, X.toarray())]
+    for ours, dense in zip(*paths, strict=True):
+        assert ours.converged_ and ours.gap_ <= tol
+        # the objective is strongly convex: a gap bounds the distance from the solution
+        most = 2.0 * np.sqrt(2.0 * tol * dense.objective_)
+        assert (np.linalg.norm(ours.coef_ - dense.coef_, axis=1) <= most).all()
+        np.testing.assert_allclose(ours.objective_, dense.objective_, rtol=1.1 * tol)
+    if loss == "squared_hinge" and n_classes == 2:
+        svc = LinearSVC(C=50.0, tol=1e-8, dual=False).fit(X.toarray(), y)
+        reference = objectives(svc.coef_, svc.intercept_, X, y, 50.0, loss)
+        np.testing.assert_allclose(paths[0][1].objective_, reference, rtol=1.1 * tol)
+
+
+@pytest.mark.parametrize(
+    ("loss", "balanced"), [*((loss, False) for loss in LOSSES), ("squared_hinge", True)]
+)
+def test_rows_of_few_entries_are_not_factorised(loss, balanced, monkeypatch):
+    X, y = few_entries(0)
+    monkeypatch.setattr("kbench_learners._design.pivoted_cholesky", None)
+    monkeypatch.setattr("kbench_learners._paths.cholesky_solve", None)
+    monkeypatch.setattr(Design, "gram", None)
+    assert LinearSVM(loss=loss, balanced=balanced).fit(X, y).converged_
+    assert not Design(X.toarray()).iterates
+    assert not Design(X[:30]).iterates
+
+
 @pytest.mark.parametrize("shape", [(300, 5), (60, 100)])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("is_sparse", [False, True])
