@@ -242,15 +242,15 @@ class Workers:
         """Handle the answer of a worker to the last question."""
         asked, worker.asked = worker.asked, None
         try:
-            reply = asked.result(timeout=ANSWER_S)
+            host, problems = asked.result(timeout=ANSWER_S)
         except Exception as error:
             if worker.address not in self._client.nthreads():
                 return  # it died meanwhile: the next poll drops it
             worker.refused = (f"kbench cannot be queried there: {type(error).__name__}: {error}",)
         else:
-            worker.refused = reply.problems
-            if not reply.problems:
-                worker.lease, worker.host = asked, reply.host
+            worker.refused = problems
+            if not problems:
+                worker.lease, worker.host = asked, host
                 self._events.put(None)
         if worker.refused and self._is_prepared:
             self._notice(f"a worker that joined is not used: {_refusal([worker])}")

@@ -27,17 +27,6 @@ _ANY = ""
 _LEAVING = ("closing", "closed", "failed")
 
 
-@dataclass(frozen=True)
-class Readiness:
-    """The machine of a worker, or why it is not used.
-
-    It would not compute the same, or its plugins find errors in parameters.
-    """
-
-    host: features.Host | None
-    problems: tuple[str, ...] = ()
-
-
 class ReleasedError(LookupError):
     """A worker has released a run, for example because its client was unreachable for a while."""
 
@@ -62,11 +51,13 @@ def prepare(
     preload: features.Preload,
     components: Mapping[str, Sequence[object]],
     wanted: features.Manifest,
-) -> Readiness:
+) -> tuple[features.Host | None, tuple[str, ...]]:
     """Start the warm parent of a run's tasks, and check the components in it.
 
-    A worker that does not compute them from what is wanted starts none. ReleasedError is raised
-    if the client leaves while this waits for the machine.
+    Returns the machine of the worker, and why it is not used: it would not compute the same, or
+    its plugins find errors in parameters. A worker that does not compute them from what is
+    wanted starts none. ReleasedError is raised if the client leaves while this waits for the
+    machine.
     """
     worker, key = _current_task()
 
@@ -81,7 +72,7 @@ def prepare(
         # a kbench may hold this machine exclusively; the next one waits for this
         opened.enter_context(features.Journal().lock(features.LOCK, shared=True, poll=still_wanted))
         if different := wanted.differences(read_manifest(preload, components)):
-            return Readiness(None, tuple(different))
+            return None, tuple(different)
         parents = features.WarmParents(preload)
         opened.callback(parents.close)
         host, assignments = features.Host.here(), features.Assignments(features.DataCache())
@@ -91,7 +82,7 @@ def prepare(
         target=_release, args=(run, worker, key, run_), name="kbench-release", daemon=True
     ).start()
     with parents.using(parents.every) as sandbox:
-        return Readiness(run_.host, tuple(features.parameter_mistakes(sandbox, components)))
+        return run_.host, tuple(features.parameter_mistakes(sandbox, components))
 
 
 def answer(run: str, request: features.Request, slots: int) -> features.Answer:

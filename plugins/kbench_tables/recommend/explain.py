@@ -229,14 +229,11 @@ def _groups(dataset: Dataset, dates: Sequence[str]) -> list[tuple[str, list[int]
         for date in (DateColumn.parse(spec, "") for spec in dates)
         for part in date.feature_names
     }
-    groups: dict[str, list[int]] = {}
-    for place, (name, kind) in enumerate(
-        zip(dataset.feature_names, dataset.feature_kinds, strict=True)
-    ):
-        column = parts_of.get(name, name)
-        if kind == "onehot" and "=" in name:
-            column = name.rpartition("=")[0]
-        groups.setdefault(column, []).append(place)
+    columns = (
+        name.rpartition("=")[0] if kind == "onehot" and "=" in name else parts_of.get(name, name)
+        for name, kind in zip(dataset.feature_names, dataset.feature_kinds, strict=True)
+    )
+    groups = features.group_values((column, place) for place, column in enumerate(columns))
     return list(groups.items())
 
 

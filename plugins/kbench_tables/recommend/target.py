@@ -146,16 +146,10 @@ class TargetColumn:
         return bool(few) and self.n_different <= max(MANY_CLASSES, self.n_rows // 2)
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The task of a target, and the reason in a sentence."""
-
-    task: TaskType
-    sentence: str
-
-
-def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None = None) -> Choice:
-    """Choose the task of a target; `asked` is the user's choice, if any.
+def choose(
+    column: TargetColumn, name: str, label: str, asked: TaskType | None = None
+) -> tuple[TaskType, str]:
+    """Return the task of a target and the reason in a sentence; `asked` is the user's choice.
 
     Strings and booleans are classes. Numbers mean regression, unless they are at most
     `MAX_CLASSES` different integers with at least `MIN_ROWS` rows each; two different integers
@@ -165,10 +159,10 @@ def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None =
     predicting; `label` is the dataset, for messages.
 
     >>> quality = TargetColumn("numbers", n_different=6, n_rows=90, n_rarest=10)
-    >>> print(choose(quality, "quality", "wine.csv").sentence)
+    >>> print(choose(quality, "quality", "wine.csv")[1])
     target 'quality' has 6 different integers, treated as classes (`task='regression'` treats them
     as numbers)
-    >>> choose(quality, "quality", "wine.csv", "regression").task
+    >>> choose(quality, "quality", "wine.csv", "regression")[0]
     'regression'
     """
     _refuse(column, name, label, asked)
@@ -176,13 +170,13 @@ def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None =
         if asked == "regression":
             _refuse_missing(column, name, label)
         how = f"{'numbers' if asked == 'regression' else 'classes'} ({option('task', asked)})"
-        return Choice(asked, f"target {name!r} has {_different(column)}, treated as {how}")
+        return asked, f"target {name!r} has {_different(column)}, treated as {how}"
     if column.kind != "numbers":
-        return Choice("classification", f"target {name!r} has {_different(column)}: classification")
+        return "classification", f"target {name!r} has {_different(column)}: classification"
     few = column.n_different <= MAX_CLASSES
     rare = column.n_rarest < MIN_ROWS and column.n_different > 2
     if column.fraction is None and few and not rare:
-        return Choice(
+        return (
             "classification",
             f"target {name!r} has {plural(column.n_different, 'different integer')}, treated "
             f"as classes ({option('task', 'regression')} treats them as numbers)",
@@ -195,9 +189,7 @@ def choose(column: TargetColumn, name: str, label: str, asked: TaskType | None =
     _refuse_missing(column, name, label)
     hint = f" ({_CLASSES} treats them as classes)" if column.may_be_classes else ""
     n_different = plural(column.n_different, "different value")
-    return Choice(
-        "regression", f"target {name!r} is numeric, with {n_different}{why}: regression{hint}"
-    )
+    return "regression", f"target {name!r} is numeric, with {n_different}{why}: regression{hint}"
 
 
 def _different(column: TargetColumn) -> str:

@@ -117,14 +117,14 @@ def _preview_data(ref: Ref, path: str, registry: Registry, keep: Sequence[str]) 
         facts = fetch_dataset(ref, registry)
         return UserData(ref, seen, facts, f"target {_name(ref)!r}: {facts.task}")
     if seen is not None:
-        choice = choose(seen.target, _name(ref), label, asked)
+        chosen, sentence = choose(seen.target, _name(ref), label, asked)
         # the source decides about labels
         if seen.target.kind == "numbers" or asked:
-            ref = _with_task(ref, choice.task)
+            ref = _with_task(ref, chosen)
         facts = fetch_dataset(ref, registry)
         told = *leaks(facts, [role.name for role in seen.roles]), *alike_classes(facts.target_names)
         seen = replace(seen.for_classes(facts.n_classes), warnings=(*seen.warnings, *told))
-        return UserData(ref, seen, facts, choice.sentence)
+        return UserData(ref, seen, facts, sentence)
     data = _load_data(ref, label, asked, registry)
     if keep and data.facts.sparse:
         raise DatasetError(
@@ -146,11 +146,11 @@ def _load_data(ref: Ref, label: str, asked: TaskType | None, registry: Registry)
             raise refused from None
     data = DataCache().load_for(facts)
     column = TargetColumn.from_labels(data.y, tuple(data.target_names))
-    choice = choose(column, _name(ref), label, asked)
-    if choice.task != "classification" or facts.task != "classification":
-        ref = _with_task(ref, choice.task)
+    chosen, sentence = choose(column, _name(ref), label, asked)
+    if chosen != "classification" or facts.task != "classification":
+        ref = _with_task(ref, chosen)
         facts = fetch_dataset(ref, registry)
-    return UserData(ref, None, facts, choice.sentence)
+    return UserData(ref, None, facts, sentence)
 
 
 def _name(ref: Ref) -> str:

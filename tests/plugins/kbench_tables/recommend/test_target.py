@@ -36,23 +36,24 @@ WHOLE = [number for number in range(20) for _ in range(5)]
     ],
 )
 def test_the_values_of_the_target_decide(values, task, words):
-    choice = chosen(values)
-    assert choice.task == task
-    assert choice.sentence.startswith("target 'y' ")
-    assert words in choice.sentence
+    found, sentence = chosen(values)
+    assert found == task
+    assert sentence.startswith("target 'y' ")
+    assert words in sentence
 
 
 @pytest.mark.parametrize("asked", ["classification", "regression"])
 def test_the_user_decides_otherwise(asked):
-    assert chosen(WHOLE, asked).task == asked
-    assert chosen(WHOLE, asked).sentence.endswith(f"(`task={asked!r}`)")
+    task, sentence = chosen(WHOLE, asked)
+    assert task == asked
+    assert sentence.endswith(f"(`task={asked!r}`)")
 
 
 def test_an_option_that_would_be_refused_is_not_offered():
-    assert "`task" not in chosen(np.arange(0, 60, 0.5)).sentence
+    assert "`task" not in chosen(np.arange(0, 60, 0.5))[1]
     # more different values than half of the rows, and more than 50
-    assert "`task" not in chosen(np.arange(0, 30, 0.5)).sentence
-    assert "`task" in chosen(np.arange(0, 25, 0.5)).sentence
+    assert "`task" not in chosen(np.arange(0, 30, 0.5))[1]
+    assert "`task" in chosen(np.arange(0, 25, 0.5))[1]
 
 
 MONEY = [f"${value:,.2f}" for value in np.linspace(900, 1100, 45)]
@@ -108,7 +109,7 @@ def test_what_cannot_be_predicted_is_refused_with_what_to_do(values, asked, word
     ],
 )
 def test_what_the_user_may_mean_is_taken(values, asked):
-    assert chosen(values, asked).task == (asked or "classification")
+    assert chosen(values, asked)[0] == (asked or "classification")
 
 
 def test_labels_that_a_source_has_read_are_described():
