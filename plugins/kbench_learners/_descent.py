@@ -45,7 +45,7 @@ _PATIENCE_IN_MEMORY = 500
 _DEVICE_BYTES = 2**30  # of Hessians that are kept on a device
 _MAX_FACTOR_ENTRIES = 20_000_000  # of all factors that a problem in memory keeps
 
-Solve = Callable[[np.ndarray], np.ndarray]
+Solve = Callable[..., np.ndarray]
 
 
 class Loss(Protocol):
@@ -90,7 +90,8 @@ class Problem:
         self._slope, self._length, self._trials = 0.0, 1.0, 0
         self._steps: deque[tuple[np.ndarray, np.ndarray, float]] = deque(maxlen=_KEPT_STEPS)
         self._best, self._best_iter, self._renewed = np.inf, 0, 0
-        self._patience, self._is_scaled = _PATIENCE, False
+        self._patience, self._is_scaled, self._keeps = _PATIENCE, False, False
+        self._kept: list[np.ndarray] = []
         self._renewal_steps = 0.0 if w.shape[1] == 1 else _KEPT_STEPS
 
     @property
@@ -107,14 +108,32 @@ class Problem:
         """Take the Hessians of the loss on the sample, by each column of `w`."""
         self._solve = make_solver(hessians, self._penalty)
 
+    def follow(self, other: "Problem | None") -> None:
+        """Begin with what `other` has ended with, and keep this for another one.
+
+        These are the Hessians and the changes of the gradient by the last steps, as a loss
+        with another C has them.
+        """
+        self._keeps = 2 * self.w.size * len(self.w) <= _MAX_FACTOR_ENTRIES
+        if other is not None and other._kept:
+            factor = float(self.loss.C[0] / other.loss.C[0])
+            self._kept = other._kept
+            for H in self._kept:
+                H *= factor
+            self._solve = make_solver(self._kept, self._penalty)
+            for step, change, _ in other._steps:
+                penalised = self._penalty * step
+                self._remember(step, penalised + factor * (change - penalised))
+
     def solve_in_memory(self, design: Design, codes: np.ndarray, is_factored: bool) -> bool:
         """Take steps on rows in memory until the problem is done.
 
         The first matrix is the diagonal of the Hessian, and the Hessian once a factorisation
         takes no longer than the steps so far. Where the Hessian `is_factored`, as it had to be
-        for a start nearby, it is the first matrix. Returns whether it was factorised.
+        for a start nearby, it is the first matrix, unless the problem follows another one.
+        Returns whether it was factorised.
         """
-        self._patience, self.needs_hessian = _PATIENCE_IN_MEMORY, True
+        self._patience, self.needs_hessian = _PATIENCE_IN_MEMORY, not self.is_prepared
         # small factorisations take longer than their operations
         self._renewal_steps = max(self._renewal_steps, 2.0 + design.factor_steps)
         fits = self.w.size * len(self.w) <= _MAX_FACTOR_ENTRIES
@@ -163,7 +182,8 @@ class Problem:
         self.done = self.converged or is_stuck or self.n_iter >= self._max_iter
         if self.done:
             self.w, self._solve = self._base, None
-            self._steps.clear()
+            if not self._keeps:
+                self._steps.clear()
 
     def _is_acceptable(self, objective: float, gradient: np.ndarray) -> bool:
         slope = float(np.vdot(gradient, self._direction))
@@ -174,11 +194,13 @@ class Problem:
 
     def _accept(self, objective: float, gradient: np.ndarray) -> None:
         if self._direction is not None:
-            step, change = self.w - self._base, gradient - self.gradient
-            curvature = float(np.vdot(step, change))
-            if curvature > 0.0:
-                self._steps.append((step, change, curvature))
+            self._remember(self.w - self._base, gradient - self.gradient)
         self.objective, self.gradient, self._base = objective, gradient, self.w
+
+    def _remember(self, step: np.ndarray, change: np.ndarray) -> None:
+        curvature = float(np.vdot(step, change))
+        if curvature > 0.0:
+            self._steps.append((step, change, curvature))
 
     def _set_direction(self, hessians: Iterable[np.ndarray]) -> None:
         expected, is_new = self._slope, bool(hessians) and self.needs_hessian
@@ -193,6 +215,8 @@ class Problem:
         self.w = self._base + self._direction
 
     def _renew(self, hessians: Iterable[np.ndarray]) -> None:
+        if self._keeps:
+            hessians = self._kept = list(hessians)
         self._solve, self._renewed = make_solver(hessians, self._penalty), self.n_iter
         if self.w.shape[1] == 1:  # otherwise blocks of the Hessian are missing
             self._steps.clear()
@@ -223,10 +247,12 @@ class Problem:
             q -= share * change
             shares.append(share)
         assert self._solve is not None
-        q = self._solve(q)
         if self._is_scaled and self._steps:
             step, change, curvature = self._steps[-1]
-            q *= curvature / float(np.vdot(change, self._solve(change)))
+            q, changed = self._solve(q, change)
+            q *= curvature / float(np.vdot(change, changed))
+        else:
+            (q,) = self._solve(q)
         for (step, change, curvature), share in zip(self._steps, reversed(shares), strict=True):
             q += (share - float(np.vdot(change, q)) / curvature) * step
         return q
@@ -491,7 +517,7 @@ class DeviceDescent(Descent):
 
 
 def make_solver(hessians: Iterable[np.ndarray], penalty: np.ndarray) -> Solve:
-    """Return a function that solves with the Hessians of a loss and its penalty.
+    """Return a function that solves with the Hessians of a loss and its penalty, for gradients.
 
     Each is that of one column, of which the upper triangle is read, or its diagonal. Of
     several columns the sum of a row stays zero: the same change of all scores changes no
@@ -499,9 +525,13 @@ def make_solver(hessians: Iterable[np.ndarray], penalty: np.ndarray) -> Solve:
     """
     solvers = [_solver(H, penalty.ravel()) for H in hessians]
 
-    def solve(gradient: np.ndarray) -> np.ndarray:
-        found = np.column_stack([solver(g) for solver, g in zip(solvers, gradient.T, strict=True)])
-        return found - found.mean(axis=1, keepdims=True) if len(solvers) > 1 else found
+    def solve(*gradients: np.ndarray) -> np.ndarray:
+        # a factor is read from memory once for all gradients
+        columns = np.stack(gradients, axis=-1).swapaxes(0, 1)
+        found = np.array([solver(each) for solver, each in zip(solvers, columns, strict=True)])
+        if len(solvers) > 1:
+            found -= found.mean(axis=0)
+        return np.ascontiguousarray(found.transpose(2, 1, 0))
 
     return solve
 
@@ -516,9 +546,9 @@ def _solver(H: Array, penalty: np.ndarray) -> Solve:
     # a column without penalty and without curvature
     raised = np.where(raised > 0.0, raised, 1.0)
     if H.ndim == 1:
-        return lambda g: g / raised
+        return lambda G: G / raised[:, None]
     for shift in (0.0, 1e-7, 1e-5, 1e-3, 1e-1):
         solve = cholesky_solver(H, raised + shift * largest)
         if solve is not None:
-            return lambda g, solve=solve: to_numpy(solve(like(g[:, None], H)))[:, 0]
+            return lambda G, solve=solve: to_numpy(solve(like(G, H)))
     raise np.linalg.LinAlgError("the Hessian is not positive definite")

@@ -23,9 +23,10 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
     ``exp(w_k.x + b_k)``, which is the problem of scikit-learn's ``LogisticRegression``. The solver
     takes limited-memory quasi-Newton steps (L-BFGS). Their first matrix is the block of the
     Hessian of each class, factorised if this is quick, otherwise its diagonal. Along a path
-    each C starts from the solution of the next smaller one. An embedding that is too large for
-    one matrix is taken in blocks of rows, one step for each pass, with the Hessian of a sample
-    as the first matrix, until the same gradient.
+    each C starts from the solution of the next smaller one, and of one joint problem with its
+    Hessian and its last steps, as C scales them. An embedding that is too large for one matrix
+    is taken in blocks of rows, one step for each pass, with the Hessian of a sample as the
+    first matrix, until the same gradient.
 
     Parameters
     ----------
@@ -102,10 +103,14 @@ class LogisticClassifier(LinearClassifier, PathClassifier):
         shares = class_shares(codes)
         weights = 1.0 / (n_classes * shares) if self.balanced else None
         W = np.zeros((design.shape[1], n_classes if n_classes > 2 else 1))
+        previous = None
         for estimator in sorted(estimators, key=lambda estimator: estimator.C):
             estimator._shares = shares
             options = n_classes, len(codes), 1.0, weights
             problems = logistic_problems(estimator, estimator.C, W, *options)
+            if len(problems) == 1:
+                problems[0].follow(previous)
+                (previous,) = problems
             for problem in problems:
                 is_factored = problem.solve_in_memory(design, codes, is_factored)
             set_solution(estimator, problems, bias)

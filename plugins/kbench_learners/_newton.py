@@ -80,8 +80,7 @@ class ActiveRows:
                 design, weights = self.design, sigma * members
                 if len(J) <= len(members) // 2:  # else zero weights cost less than a copy
                     design, weights = design.part(J), np.full(len(J), sigma)
-                given = design, g, weights, accuracy
-                d, n_iter, solved = conjugate_gradients(*given, max_iter=limit)
+                d, n_iter, solved = conjugate_gradients(design, g, weights, accuracy, limit)
                 self._cg_expected = n_iter if solved else 2 * n_iter
                 if not solved:
                     d, rough = None, d
@@ -188,23 +187,20 @@ def conjugate_gradients(design, g, weights, accuracy, max_iter=_CG_MAX):
     as requested.
     """
     diagonal = 1.0 + design.squared_columns(weights)
-    d = np.zeros_like(g)
+    d, q, rs = np.zeros_like(g), np.zeros_like(g), np.inf
     r = -g
-    s = r / diagonal
-    q = s.copy()
-    rs = float(r @ s)
     stop = accuracy * np.linalg.norm(g)
     for n_iter in range(1, max_iter + 1):
+        s = r / diagonal
+        rs, previous = float(r @ s), rs
+        q *= rs / previous
+        q += s
         Hq = q + design.adjoint(weights * design.margins(q))
         length = rs / float(q @ Hq)
         d += length * q
         r -= length * Hq
         if np.linalg.norm(r) <= stop:
             return d, n_iter, True
-        s = r / diagonal
-        rs, previous = float(r @ s), rs
-        q *= rs / previous
-        q += s
     return d, n_iter, False
 
 

@@ -49,6 +49,7 @@ DATASETS = {
 NBCS = NestedBarycentricMap, {}, {"depth": (2, 3, 4, 5)}
 RFF = RandomFourierFeatures, {"n_components": 256}, {"bandwidth_factor": (1.0, 0.5, 2.0, 4.0)}
 C = {"C": (1.0, 2.0**-3, 2.0**3, 2.0**11)}
+SOLVERS = ["lbfgs", "newton-cg", "newton-cholesky", "liblinear"]
 ALPHA = {"alpha": (1.0, 1e-3, 1e-1, 10.0)}
 
 
@@ -58,16 +59,12 @@ def counterparts(learner, n_classes, tol):
         ours = LinearSVM, {"multiclass": "ovr", "tol": tol}, C, "C"
         return NBCS, ours, {"LinearSVC": LinearSVC(dual="auto", tol=tol)}
     if learner == "logistic":
-        ours = LogisticClassifier, {"tol": tol}, C, "C"
-        solvers = ["lbfgs", "newton-cg", "newton-cholesky", "liblinear"]
-        return (
-            RFF,
-            ours,
-            {
-                solver: LogisticRegression(solver=solver, tol=tol, max_iter=2000)
-                for solver in solvers[: 4 if n_classes == 2 else 3]
-            },
-        )
+        # the Hessian of several classes together has (256 n_classes)^2 entries
+        solvers = ["lbfgs", "newton-cg"] if n_classes > 2 else SOLVERS
+        peers = {
+            solver: LogisticRegression(solver=solver, tol=tol, max_iter=2000) for solver in solvers
+        }
+        return RFF, (LogisticClassifier, {"tol": tol}, C, "C"), peers
     return RFF, (PathRidgeClassifier, {}, ALPHA, "alpha"), {"RidgeClassifier": RidgeClassifier()}
 
 
@@ -104,7 +101,7 @@ def compare(name, learner, tol, repeat, registry):
         warnings.simplefilter("ignore")  # of liblinear, that it stopped at max_iter
         score, converged = functions["kbench"]()
         seconds = medians(functions, repeat)
-        best = min((title for title in peers), key=seconds.get)
+        best = min(peers, key=seconds.get)
         theirs = functions[best]().best_score_
     print(
         f"{name:13} {learner:10} {n_classes:2} classes  kbench {seconds['kbench']:7.3f} s, "

@@ -123,6 +123,35 @@ def test_two_classes_in_memory_take_few_hessians(C, monkeypatch):
     np.testing.assert_allclose(fitted.coef_, best.coef_, atol=5e-5)
 
 
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_path_takes_over_the_hessians_of_its_first_value(n_classes, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 100))
+    y = (0.3 * X @ rng.normal(size=(100, n_classes)) + rng.gumbel(size=(2000, n_classes))).argmax(1)
+    hessians = []
+    gram = _design.Design.gram
+
+    def counted(self, *args, **kwargs):
+        hessians.append(1)
+        return gram(self, *args, **kwargs)
+
+    monkeypatch.setattr(_design.Design, "gram", counted)
+    values = [0.5, 1.0, 4.0, 16.0]
+    path = LogisticClassifier().fit_path(X, y, values)
+    # four of each column without it
+    assert len(hessians) <= 2 * len(path[0].coef_)
+    for C, fitted in zip(values, path, strict=True):
+        assert fitted.converged_
+        # the criterion is that of a fit alone: the largest entry of the gradient
+        excess = (fitted.predict_proba(X) - (y[:, None] == np.arange(n_classes)))[
+            :, -len(fitted.coef_) :
+        ]
+        gradient = fitted.coef_ / (C * len(y)) + excess.T @ X / len(y)
+        assert np.abs(gradient).max() <= 1.01e-6
+        alone = LogisticClassifier(C=C).fit(X, y)
+        np.testing.assert_allclose(fitted.coef_, alone.coef_, atol=1e-3)
+
+
 def test_the_loss_of_two_classes_is_exact_for_any_scores():
     scores = np.array([-1e4, -800.0, -30.0, -1e-9, 0.0, 1e-9, 30.0, 800.0, 1e4])
     loss = _descent.Logistic(coding=np.array([-1.0, 1.0]), C=np.array([0.5, 2.0]))
