@@ -299,7 +299,7 @@ def _place(line: Leader, standing: Standing, certainty: Certainty) -> Leader:
     numbers = {
         name: value if math.isfinite(value) else None
         for name, value in vars(standing).items()
-        if name != "method"
+        if name not in ("method", "predict_time_s")
     }
     return replace(
         line,

@@ -390,6 +390,7 @@ def test_standings_of_two_methods_on_two_datasets():
     assert stats.mean_interval([0.8, 0.7])[1] > 1
     assert (first.low, first.high) == (stats.mean_interval([0.8, 0.7])[0], 1.0)
     assert (first.fit_time_s, second.fit_time_s) == pytest.approx((1.0, 2.0))
+    assert (first.predict_time_s, second.predict_time_s) == pytest.approx((0.2, 0.2))
     row_times = (first.predict_time_per_row_s, second.predict_time_per_row_s)
     assert row_times == pytest.approx((math.sqrt(2e-4),) * 2)
     assert (first.n_components, second.n_components) == (5.0, 4.0)

@@ -175,8 +175,8 @@ class Standing:
     mean, low, high : float
         Mean of the metric over groups of datasets, with its 95 %
         interval; NaN for one group.
-    fit_time_s : float
-        Geometric mean over groups of datasets.
+    fit_time_s, predict_time_s : float
+        Geometric means over groups of datasets.
     predict_time_per_row_s : float
         Time to predict one row, the geometric mean; NaN if it is unknown.
     n_components : float
@@ -192,6 +192,7 @@ class Standing:
     low: float
     high: float
     fit_time_s: float
+    predict_time_s: float
     predict_time_per_row_s: float
     n_components: float
     wins: int
@@ -213,9 +214,9 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
         return []
     ranked = ranks(gains).mean(axis=0)
     best = np.round(gains, 12) == np.round(gains, 12).max(axis=1, keepdims=True)
-    fit, row_s = (
+    fit, predict, row_s = (
         np.exp(np.mean(np.log(np.maximum(scores.average(rows, name), 1e-12)), axis=0))
-        for name in ("fit_time_s", "predict_time_per_row_s")
+        for name in ("fit_time_s", "predict_time_s", "predict_time_per_row_s")
     )
     width = scores.average(rows, "n_components").mean(axis=0)
     order = sorted(range(values.shape[1]), key=lambda i: (ranked[i], fit[i]))
@@ -227,6 +228,7 @@ def standings(scores: Scores, rows: Sequence[Row]) -> list[Standing]:
             float(values[:, i].mean()),
             *_interval(values[:, i], scores.metric),
             float(fit[i]),
+            float(predict[i]),
             float(row_s[i]),
             float(width[i]),
             int(best[:, i].sum()),
