@@ -305,11 +305,7 @@ class StoredRun:
     @property
     def identity(self) -> Identity:
         """Key, machine and name as written, though a user may have renamed the run."""
-        return (
-            self.key,
-            self.machine,
-            self.tags.get("kbench.cell") or self.tags.get("mlflow.runName", ""),
-        )
+        return self.key, self.machine, self.tags.get("kbench.cell") or self.name
 
     @property
     def key(self) -> str:
@@ -320,6 +316,11 @@ class StoredRun:
     def machine(self) -> str:
         """The machine that computed it."""
         return self.tags.get("kbench.machine", "")
+
+    @property
+    def name(self) -> str:
+        """What MLflow's pages show."""
+        return self.tags.get("mlflow.runName", "")
 
     @property
     def status(self) -> str:

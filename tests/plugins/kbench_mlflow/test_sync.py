@@ -78,7 +78,7 @@ def plans(journal):
 
 
 def names(runs):
-    return {run.tags["mlflow.runName"]: run.status for run in runs}
+    return {run.name: run.status for run in runs}
 
 
 def test_a_plan_comes_back_as_it_was(journal, plans):
