@@ -14,14 +14,14 @@ from sphinx.errors import ExtensionError
 
 from kbench_sharing.reading import read_bundle
 from kbench_sharing.repository import publish
-from kbench_sharing.site import Site, write_site
+from kbench_sharing.site import write_site
 
 FOLDER = "leaderboards"
 """Folder of the site, next to the pages."""
 
 
-def write_leaderboards(bundles: Path, out: Path) -> Site:
-    """Write the site of all bundles of a folder into a new folder."""
+def write_leaderboards(bundles: Path, out: Path) -> tuple[int, int, list[str]]:
+    """Write the site of all bundles of a folder into a new folder, as `write_site` does."""
     with tempfile.TemporaryDirectory() as folder:
         repository = Path(folder) / "board"
         for path in sorted(bundles.glob("*.zip")):
@@ -34,9 +34,9 @@ def _finished(app, exception) -> None:
         return
     out = Path(app.outdir) / FOLDER
     shutil.rmtree(out, ignore_errors=True)
-    site = write_leaderboards(Path(app.srcdir) / "results", out)
-    if site.problems:
-        raise ExtensionError(f"docs/results: {site.problems[0]}")
+    *_, problems = write_leaderboards(Path(app.srcdir) / "results", out)
+    if problems:
+        raise ExtensionError(f"docs/results: {problems[0]}")
 
 
 def setup(app):
