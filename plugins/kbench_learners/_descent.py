@@ -115,7 +115,8 @@ class Problem:
         with another C has them.
         """
         self._keeps = 2 * self.w.size * len(self.w) <= _MAX_FACTOR_ENTRIES
-        if other is not None and other._kept:
+        # a diagonal takes one product, and another C has other weights of the rows
+        if other is not None and other._kept and other._kept[0].ndim > 1:
             factor = float(self.loss.C[0] / other.loss.C[0])
             self._kept = other._kept
             for H in self._kept:

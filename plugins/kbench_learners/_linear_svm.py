@@ -187,6 +187,10 @@ class LinearSVM(LinearClassifier, PathClassifier):
             binary_path(working, signs.astype(np.float64), *options, self.max_iter, start, margins)
             for signs, start in zip(targets, of_targets, strict=True)
         ]
+        if design.iterates and not all(each.converged for path in paths for each in path):
+            # columns of very different scales need a factor, however long it takes
+            design.iterates = False
+            return self._fit_shared(design, targets, values, margins)
         if working is design:
             return paths
         return expand(paths, working, design, targets, *options, margins)

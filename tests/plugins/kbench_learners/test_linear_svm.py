@@ -558,3 +558,11 @@ def test_a_fit_in_passes_copies_no_sample_of_all_rows(n_classes, n_copied, monke
     LinearSVM(multiclass="ovo").begin_fit(sample, [1.0])
     assert sum(X is not Z for X in taken) == n_copied
     assert len(taken) == max(1, n_copied)
+
+
+def test_sparse_columns_of_different_scales_are_factored():
+    rng = np.random.default_rng(1)
+    X = sp.random(600, 800, 0.01, random_state=1) @ sp.diags(10 ** rng.uniform(-2, 2, 800))
+    y = (X @ (rng.normal(size=800) / 10 ** rng.uniform(-2, 2, 800)) > 0).astype(int)
+    path = LinearSVM(loss="logistic").fit_path(X.tocsr(), y, [8.0, 2048.0])
+    assert all(fitted.converged_ for fitted in path)

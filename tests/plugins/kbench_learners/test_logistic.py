@@ -162,3 +162,13 @@ def test_the_loss_of_two_classes_is_exact_for_any_scores():
             assert value == pytest.approx(expected, rel=1e-12, abs=0.0)
             slope = -cost * sign * expit(-sign * score)
             assert slopes[0, 0] == pytest.approx(slope, rel=1e-12, abs=0.0)
+
+
+def test_a_diagonal_is_that_of_each_c():
+    rng = np.random.default_rng(0)
+    X = sp.random(700, 900, 0.01, random_state=0) @ sp.diags(10 ** rng.uniform(-2, 2, 900))
+    y = (X @ rng.normal(size=(900, 3)) + rng.gumbel(size=(700, 3))).argmax(axis=1)
+    values = [2.0**power for power in range(-5, 13)]
+    path = LogisticClassifier().fit_path(X.tocsr(), y, values)
+    alone = [LogisticClassifier(C=C).fit(X.tocsr(), y) for C in values]
+    assert sum(each.n_iter_ for each in path) < 0.5 * sum(each.n_iter_ for each in alone)
