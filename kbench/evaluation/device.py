@@ -148,7 +148,7 @@ class TorchDevice(Device):
 
 
 def gpu_block_rows(width: float, dtype: np.dtype | str) -> int:
-    """Return how many rows of an embedding of `width` columns a GPU computes together."""
+    """Return how many rows of `width` columns, of inputs or embedded, a GPU computes together."""
     n = BLOCK_BYTES / (lazy_rows.BLOCK_ROWS * width * np.dtype(dtype).itemsize)
     return lazy_rows.BLOCK_ROWS * max(1, int(n))
 

@@ -313,7 +313,8 @@ class Embedding:
         """Return how many rows are embedded together; None for the usual number."""
         if self.device.name != "cuda":
             return None
-        return gpu_block_rows(self.embed(X[:1]).shape[1], self.dtype)
+        width = max(self.embed(X[:1]).shape[1], X.shape[1])
+        return int(min(X.shape[0], gpu_block_rows(width, self.dtype)))
 
     def allows_blocks(self, X: Matrix | Rows) -> bool:
         """Return whether a block is embedded as its rows are one by one."""

@@ -77,7 +77,7 @@ def gpu_memory(planned: PlannedCell, registry: Registry, in_passes: bool, width:
     n, has_search = task_rows(facts.n_samples, protocol)[0], n_candidates(cell, registry) > 1
     n_folds = _n_parts(protocol, has_search)
     dtype = protocol.block_dtype
-    n_rows = min(gpu_block_rows(width, dtype), n // n_folds)
+    n_rows = min(gpu_block_rows(max(width, facts.n_features), dtype), n // n_folds)
     block = n_rows * np.dtype(dtype).itemsize * (OF_MAP * width + facts.n_features)
     peaks = n_folds * gram + block, (n_folds + OF_SUMS) * gram
     if in_passes:

@@ -4,6 +4,7 @@ import os
 import time
 import weakref
 from dataclasses import replace
+from types import SimpleNamespace
 
 import array_api_strict
 import numpy as np
@@ -438,3 +439,13 @@ def test_rows_of_a_read_only_file_go_to_torch_as_copies():
     put = Device.of("torch-cpu").put(rows, np.dtype(np.float32))
     put += 1
     assert (put.dtype, to_numpy(put).max(), rows.max()) == (torch.float32, 2.0, 1.0)
+
+
+def test_blocks_of_a_gpu_are_small_in_inputs_too(monkeypatch):
+    monkeypatch.setattr(lazy_rows, "BLOCK_ROWS", 4096)
+    gpu = SimpleNamespace(name="cuda")
+    made = SimpleNamespace(device=gpu, dtype=np.float64, embed=lambda X: np.ones((len(X), 2)))
+    many = np.broadcast_to(0.0, (10**7, 784))
+    rows = embedding.Embedding.block_rows(made, many)
+    assert 8 * 784 * rows <= device.BLOCK_BYTES < 2 * 8 * 784 * rows
+    assert embedding.Embedding.block_rows(made, many[:5]) == 5
