@@ -3,7 +3,7 @@ import pytest
 from sklearn.linear_model import Ridge, RidgeClassifier
 
 from kbench.evaluation.gram_sums import Sums, Targets
-from kbench_learners import PathRidge, PathRidgeClassifier
+from kbench_learners import PathRidge, PathRidgeClassifier, _ridge
 
 ALPHAS = [100.0, 1e-3, 1.0]
 
@@ -33,6 +33,19 @@ def test_sums_give_the_classifier_of_scikit_learn(Z, n_classes, weighted):
         np.testing.assert_allclose(fitted.intercept_, peer.intercept_, rtol=1e-8)
         np.testing.assert_array_equal(fitted.predict(Z), peer.predict(Z))
         assert (fitted.alpha, fitted.converged_, fitted.n_iter_) == (alpha, True, 1)
+
+
+def test_few_values_are_factorised_and_many_are_not(Z, monkeypatch):
+    y = Z @ np.arange(8) + np.random.default_rng(1).normal(size=len(Z))
+    sums = sums_of(Z, Targets(y, "regression"))
+    few = PathRidge().fit_sums(sums, ALPHAS)
+    many = PathRidge().fit_sums(sums, [*ALPHAS, *np.logspace(-2, 4, 10)])
+    for one, other in zip(few, many, strict=False):
+        np.testing.assert_allclose(one.coef_, other.coef_, rtol=1e-9)
+    monkeypatch.setattr(_ridge, "eigh", None)
+    PathRidge().fit_sums(sums, ALPHAS[:1])
+    with pytest.raises(TypeError):
+        PathRidge().fit_sums(sums, 3 * ALPHAS)
 
 
 def test_sums_give_the_regressor_of_scikit_learn(Z):
