@@ -103,20 +103,26 @@ def test_class_weights_change_decisions_and_keep_probabilities_calibrated(n_clas
     assert not hasattr(weighted, "begin_fit")
 
 
+@pytest.fixture
+def hessians(monkeypatch):
+    """A list with an entry for each Hessian that is computed."""
+    computed = []
+    gram = _design.Design.gram
+
+    def counted(self, *args, **kwargs):
+        computed.append(1)
+        return gram(self, *args, **kwargs)
+
+    monkeypatch.setattr(_design.Design, "gram", counted)
+    return computed
+
+
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-def test_two_classes_in_memory_take_few_hessians(C, monkeypatch):
+def test_two_classes_in_memory_take_few_hessians(C, hessians):
     """A Hessian after each step took most of the time: three to six of them."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 200))
     y = X @ rng.normal(size=200) * 0.3 + rng.logistic(size=2000) > 0
-    hessians = []
-    gram = _design.Design.gram
-
-    def counted(self, *args, **kwargs):
-        hessians.append(1)
-        return gram(self, *args, **kwargs)
-
-    monkeypatch.setattr(_design.Design, "gram", counted)
     fitted = LogisticClassifier(C=C).fit(X, y)
     assert 1 <= len(hessians) <= 2
     best = LogisticRegression(C=C, tol=1e-12, solver="newton-cholesky").fit(X, y)
@@ -124,18 +130,10 @@ def test_two_classes_in_memory_take_few_hessians(C, monkeypatch):
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_a_path_takes_over_the_hessians_of_its_first_value(n_classes, monkeypatch):
+def test_a_path_takes_over_the_hessians_of_its_first_value(n_classes, hessians):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 100))
     y = (0.3 * X @ rng.normal(size=(100, n_classes)) + rng.gumbel(size=(2000, n_classes))).argmax(1)
-    hessians = []
-    gram = _design.Design.gram
-
-    def counted(self, *args, **kwargs):
-        hessians.append(1)
-        return gram(self, *args, **kwargs)
-
-    monkeypatch.setattr(_design.Design, "gram", counted)
     values = [0.5, 1.0, 4.0, 16.0]
     path = LogisticClassifier().fit_path(X, y, values)
     # four of each column without it
