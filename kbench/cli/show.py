@@ -134,7 +134,7 @@ def print_report(
     _failures(console, report)
     printing.print_deliveries(console, report)
     if ranked:
-        # of all methods, and of those that have a new component
+        # what the tests show of all methods, and of those that have a new component
         focus = dict.fromkeys(row.method for row in rows if set(row.method) & set(new))
         for i, sentence in enumerate(tables.answer_sentences(leaderboard(rows, metric), focus)):
             label, colon, rest = sentence.partition(": ")

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COSTS = dict(
-    zip(("metric-vs-fit-time", "metric-vs-predict-time", "metric-vs-features"), COSTS, strict=True)
-)
+_COSTS = {
+    "metric-vs-fit-time": COSTS[0],
+    "metric-vs-predict-time": COSTS[1],
+    "metric-vs-features": COSTS[2],
+}
 _FILLS: Mapping[features.Status, Literal["full", "left", "none"]] = {
     "frontier": "full",
     "undecided": "left",

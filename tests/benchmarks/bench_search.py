@@ -7,7 +7,7 @@ Both have the same inputs in [0, 1], the same folds, the same values of the map'
 of the learner's, the same tolerance and one thread, and take turns. The counterparts are
 ``LinearSVC`` for `nbcs` + `linear-svm`, the fastest solver of ``LogisticRegression`` for `rff` +
 `logistic`, and ``Ridge`` on indicators of the classes for `rff` + `ridge`. Figures are medians of
-CPU seconds; a ratio above 1 says that kbench is faster. A fit is no refit: both only choose.
+CPU seconds; a ratio above 1 says that kbench is faster. Neither refits its choice.
 """
 
 from __future__ import annotations
