@@ -97,11 +97,12 @@ class _Subject:
     samples: Samples
     trials: list[Trial]
     growth: tuple[float, float]
+    growing: Estimate | None = None
     manifest: Manifest = field(default_factory=Manifest)
     last: CallOutcome | None = None
 
     def cost(self) -> Cost | None:
-        return cost.predict(self.trials, self.samples.n_rows, *self.growth)
+        return cost.predict(self.trials, self.samples.n_rows, *self.growth, growing=self.growing)
 
 
 def predict_costs(run: Run, cells: Sequence[PlannedCell]) -> None:
@@ -154,7 +155,7 @@ class _Costs:
         predictions: dict[str, Prediction] = {}
         predicted = chain(
             over_slots(tried, self._work, self._run.jobs),
-            ((cell, self._predict_wide(cell)) for cell in wide.values()),
+            ((cell, self._predict_wide(cell)) for cell in sorted(wide.values(), key=_width)),
         )
         for i, (cell, known) in enumerate(predicted, 1):
             if known is not None:
@@ -163,17 +164,30 @@ class _Costs:
                 self._run.watch.on_predicted(cell, known.cost if known else None, i, len(cells))
         return predictions
 
-    def _predict_wide(self, cell: PlannedCell) -> Prediction | None:
-        """Predict a cell from narrower embeddings, unless its smallest trial should be short."""
-        first_s = [
-            (get_width(other.cell) or 1, self._known[other.key][0].seconds)
-            for other in family(self._run, cell)
-            if other.cell.dataset == cell.cell.dataset and self._known.get(other.key)
+    def _predict_wide(self, planned: PlannedCell) -> Prediction | None:
+        """Predict a cell with the help of trials of narrower embeddings of the same data.
+
+        It has trials of its own if the smallest should be short.
+        """
+        narrower = [
+            other
+            for other in family(self._run, planned)
+            if other.cell.dataset == planned.cell.dataset and self._known.get(other.key)
+            if _width(other) < _width(planned)
         ]
-        width, seconds = max(first_s, default=(1, 0.0))
-        is_long = seconds * ((get_width(cell.cell) or 1) / width) ** 2 > LONG_S
-        predicted = task_cost(self._run, cell) if is_long else None
-        return Prediction(predicted) if predicted else self._work(cell, 0)
+        if not narrower:
+            return self._work(planned, 0)
+        other = max(narrower, key=_width)
+        trials, ratio = self._known[other.key], _width(planned) / _width(other)
+        predicted = None
+        if trials[0].seconds * ratio**2 > LONG_S and planned.key not in self._known:
+            predicted = task_cost(self._run, planned)
+        if predicted is None:
+            return self._work(planned, 0, (trials, ratio))
+        if other.cost and any(trial.blocks_mib for trial in trials):
+            memory = of_cells.wider_memory(planned, ratio, other.cost.memory_mib)
+            predicted = replace(predicted, memory_mib=memory)
+        return Prediction(predicted)
 
     def _recall(self, cells: Iterable[PlannedCell]) -> None:
         """Read the known trials of cells from the journal."""
@@ -184,7 +198,10 @@ class _Costs:
             if is_wanted and not validity.explain(str(line.get("manifest", ""))):
                 self._known[line["key"]] = _parse_trial(line, self._limits.task_memory_mib)
 
-    def _work(self, planned: PlannedCell, slot: int) -> Prediction | None:
+    def _work(
+        self, planned: PlannedCell, slot: int, narrower: tuple[list[Trial], float] | None = None
+    ) -> Prediction | None:
+        """Predict a cell from trials, and those of an embedding so many times narrower."""
         task = self._planner.task(planned, 0)
         try:
             samples = self._make_samples(task)
@@ -193,6 +210,8 @@ class _Costs:
         if task.cell.protocol.device == "cuda":
             return self._on_gpu(planned, task, samples)
         subject = self._subject(planned.key, planned.cell, task, samples)
+        if narrower:
+            subject.growing = of_cells.wider_growth(*narrower, samples.n_rows)
         if not subject.trials:
             self._try(subject, len(planned.missing))
             self._keep(subject)
@@ -408,6 +427,10 @@ class _Costs:
                 break
             needs[smaller] = known.memory_mib.high
         return cost.largest_width(needs, limit)
+
+
+def _width(planned: PlannedCell) -> int:
+    return get_width(planned.cell) or 1
 
 
 def _parse_trial(line: Mapping[str, Any], limit: float) -> list[Trial]:

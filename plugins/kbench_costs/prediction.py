@@ -51,16 +51,29 @@ class Growth:
     least: tuple[float, ...] = (0.0,)
 
     def predict(
-        self, points: Sequence[Point], n_rows: float, pairs: float = PAIRS, same: float = 0.0
+        self,
+        points: Sequence[Point],
+        n_rows: float,
+        pairs: float = PAIRS,
+        same: float = 0.0,
+        growing: Estimate | None = None,
     ) -> Estimate:
         """Predict the cost of a number of rows from costs of fewer rows.
 
         Laws with all exponents are fitted to the points by relative errors, and weighed by
-        how well they fit. A cost that is the same for any rows has the weight `same`. There must
-        be at least one point; costs are positive.
+        how well they fit. A cost that is the same for any rows has the weight `same`; `growing`
+        is an estimate of the rest, from another method. There must be at least one point; costs
+        are positive.
         """
         exponents = np.array(list(product(self.least, (0.0, *_EXPONENTS))))
-        errors, costs, variances = _laws(points, n_rows, exponents[:, None])
+        rows, values = np.array(points, dtype=np.float64).T
+        terms = (rows[:, None] / rows.max()) ** exponents[:, None] / values[:, None]
+        targets = np.ones(len(points))
+        if growing is not None:
+            weight = self.noise / spread_of(growing)
+            growth = (n_rows / rows.max()) ** exponents[:, None] * [0, weight / growing.value]
+            terms, targets = np.hstack([terms, growth]), np.append(targets, weight)
+        errors, costs, variances = _laws(terms, targets, (n_rows / rows.max()) ** exponents)
         # of a Cauchy distribution: another exponent is unlikely, and not impossible
         scaled = ((exponents[:, 1:] - [self.exponent, 2.0]) / self.exponent_scale) ** 2
         prior = np.where(exponents[:, 1] == 0, same, 1 / (1 + scaled) @ [1.0, pairs])
@@ -74,23 +87,20 @@ class Growth:
 
 
 def _laws(
-    points: Sequence[Point], n_rows: float, exponents: np.ndarray
+    terms: np.ndarray, targets: np.ndarray, at: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Fit the laws of two terms with each pair of exponents by relative errors.
+    """Fit laws of two terms, given their values over the costs, by least squares.
 
-    Return the sums of squared errors, the costs of `n_rows`, and their variances over their
-    squares, for costs of variance 1.
+    Return the sums of squared errors, the costs for terms of the size `at`, and their variances
+    over their squares, for costs of variance 1.
     """
-    rows, costs = np.array(points, dtype=np.float64).T
-    terms = (rows[:, None] / rows.max()) ** exponents / costs[:, None]
     # a term that would be negative is left out; a single point is of the one that grows
-    used = np.linalg.pinv(terms).sum(axis=2) >= 0 if len(points) > 1 else np.array([[False, True]])
+    used = np.linalg.pinv(terms) @ targets >= 0 if len(targets) > 1 else np.array([[False, True]])
     solved = np.linalg.pinv(terms * used[:, None, :])
-    laws = solved.sum(axis=2)[:, :, None]
-    errors = ((terms @ laws - 1) ** 2).sum(axis=(1, 2))
-    at = (n_rows / rows.max()) ** exponents
-    values = (at @ laws)[:, 0, 0]
-    return errors, values, ((at @ solved) ** 2).sum(axis=(1, 2)) / values**2
+    laws = solved @ targets
+    errors = (((terms @ laws[:, :, None])[:, :, 0] - targets) ** 2).sum(axis=1)
+    values = (at * laws).sum(axis=1)
+    return errors, values, ((at[:, None] @ solved) ** 2).sum(axis=(1, 2)) / values**2
 
 
 def estimate(mean: float, sd: float) -> Estimate:
@@ -100,8 +110,12 @@ def estimate(mean: float, sd: float) -> Estimate:
 
 def wider(narrow: Estimate, sd: float) -> Estimate:
     """Return an estimate to whose logarithm an error of standard deviation `sd` is added."""
-    both = math.hypot(math.log(narrow.high / narrow.low) / (2 * SPREAD), sd)
-    return estimate(math.log(narrow.value), both)
+    return estimate(math.log(narrow.value), math.hypot(spread_of(narrow), sd))
+
+
+def spread_of(known: Estimate) -> float:
+    """Return the standard deviation of the logarithm of an estimate."""
+    return math.log(known.high / known.low) / (2 * SPREAD)
 
 
 # Growth of seconds: the work of most methods is close to linear in the rows.
@@ -120,6 +134,12 @@ HELD = 0.5
 # Standard deviation of the logarithm of the CPU time with several threads over that with one.
 THREADS_SD = 0.1
 
+# CPU time in which several threads start.
+THREADS_S = 0.18
+
+# CPU time of a trial up to which threads may only wait for each other: in a long task they compute.
+SHORT_S = 5.0
+
 # Trials that memory is predicted from: those on the most rows.
 LAST = 3
 
@@ -131,14 +151,20 @@ A kernel needs few numbers besides those that grow with the rows and with their 
 
 
 def predict(
-    trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS, memory_pairs: float = PAIRS
+    trials: Sequence[Trial],
+    n_rows: int,
+    pairs: float = PAIRS,
+    memory_pairs: float = PAIRS,
+    *,
+    growing: Estimate | None = None,
 ) -> Cost | None:
     """Predict the cost of a task with `n_rows` training rows; None without a good trial.
 
     Costs of the trials are extrapolated; `pairs` and `memory_pairs` are the weights of a time and
     of a memory in proportion to pairs of rows. Costs of metrics, whose samples have the same size
     for any number of rows, are added: they are in trials with metrics only, or in all. Memory is
-    at least that of any trial. A trial with several threads shows what they add.
+    at least that of any trial. A trial with several threads shows what they add at most. `growing`
+    estimates the part of the time that grows with the rows.
 
     Examples
     --------
@@ -167,11 +193,16 @@ def predict(
     if plain:
         both = [(trial, plain[n]) for n, trial in with_metrics.items() if n in plain]
         metrics_s = max([0.0, *(trial.seconds - other.seconds for trial, other in both)])
-        seconds = TIME.predict(_points(plain), n_rows, pairs)
+        seconds = TIME.predict(_points(plain), n_rows, pairs, growing=growing)
         # logarithms are taken of it
         seconds = seconds.map(lambda s: max(1e-3, s - MIN_S + metrics_s))
         for trial, alone in together:
-            factor = min(max(1.0, trial.seconds / max(1e-3, alone.seconds)), trial.n_threads)
+            is_short = alone.seconds < SHORT_S
+            ratio = (trial.seconds - THREADS_S * is_short) / max(1e-3, alone.seconds)
+            factor = min(max(1.0, ratio), trial.n_threads)
+            if is_short:  # between none and all of it
+                factor = math.sqrt(factor)
+                seconds = wider(seconds, math.log(factor) / SPREAD)
             seconds = wider(seconds.map(partial(mul, factor)), THREADS_SD)
         less = [trial.seconds for trial in good if trial.n_rows < n_rows]
         seconds = seconds.map(partial(max, max(less, default=0.0)))
@@ -223,6 +254,25 @@ def rows_that_need(trials: Sequence[Trial], memory_mib: float, n_rows: int, *gro
         lo=1,
         key=lambda n: cost.memory_mib.value if (cost := predict(trials, n, *growth)) else 0.0,
     )
+
+
+def growing_seconds(
+    trials: Sequence[Trial], n_rows: int, factor: float, factor_sd: float
+) -> Estimate | None:
+    """Estimate the growing part of a method's time on `n_rows` rows from trials of a similar one.
+
+    It is `factor` times that of the other, up to an error of the standard deviation `factor_sd`
+    of its logarithm. None if the trials show no growth.
+    """
+    good = [t for t in trials if t.status == "ok" and not t.has_metrics and t.n_threads == 1]
+    points = _points({trial.n_rows: trial for trial in good})
+    if not points:
+        return None
+    known = TIME.predict(points, n_rows)
+    grown = known.value - points[0][1]
+    if grown <= 2 * TIME.noise * known.value:
+        return None
+    return estimate(math.log(factor * grown), math.hypot(spread_of(known), factor_sd))
 
 
 def seconds_of(trials: Sequence[Trial], n_rows: int, pairs: float = PAIRS) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -26,9 +26,9 @@ from kbench.features import (
     strata,
     task_rows,
 )
-from kbench.records import Cell, Cost, Estimate, Protocol, Result
+from kbench.records import Cell, Cost, Estimate, Protocol, Result, Trial
 from kbench.records.canonical import to_json
-from kbench_costs.prediction import estimate, extrapolate
+from kbench_costs.prediction import estimate, extrapolate, growing_seconds, wider
 
 # Training and test rows of a task from which the cost of its cell is predicted.
 ROWS = 20_000
@@ -58,7 +58,7 @@ def needs_trials(planned: PlannedCell, registry: Registry, limit_mib: float) -> 
     return n >= ROWS or 8 * n_values > limit_mib * 2**20 / 2
 
 
-# Matrices on a GPU: embedded blocks where a map computes one, Gram matrices where a solution is
+# Matrices in memory: embedded blocks where a map computes one, Gram matrices where a solution is
 # computed from sums, beside these, and those for each Hessian of a fit in passes.
 OF_MAP, OF_SUMS, OF_HESSIAN = 4, 5, 2.5
 
@@ -120,6 +120,34 @@ def memory_of_blocks(found: Mapping[str, Any], protocol: Protocol, n_rows: int, 
     return float(size / 2**20)
 
 
+def wider_memory(planned: PlannedCell, ratio: float, narrow: Estimate) -> Estimate:
+    """Predict the memory of a fit from blocks, given that of an embedding `ratio` times narrower.
+
+    It has larger blocks, sums of the folds and matrices that are computed from them.
+    """
+    facts, protocol, width = planned.dataset, planned.cell.protocol, get_width(planned.cell) or 1
+    assert facts is not None
+    n_folds, of_value = protocol.inner_folds, np.dtype(protocol.block_dtype).itemsize
+    n_rows = min(BLOCK_ROWS, task_rows(facts.n_samples, protocol)[0] // n_folds)
+
+    def size(columns: float) -> float:
+        block, gram = OF_MAP * of_value * n_rows * columns, 8 * columns**2
+        return max(n_folds * gram + block, (n_folds + OF_SUMS) * gram) / 2**20
+
+    return wider(
+        narrow.map(lambda mib: mib + size(width) - size(width / ratio)), MEMORY_OF_SPLITS_SD
+    )
+
+
+def wider_growth(trials: Sequence[Trial], ratio: float, n_rows: int) -> Estimate | None:
+    """Predict the part of the time that grows from trials of an embedding `ratio` times narrower.
+
+    It is between that of the embedding and that of the products of its columns.
+    """
+    slope, sd = TIME_SLOPES[-1], SLOPE_OF_ROWS_SD * math.log(ratio)
+    return growing_seconds(trials, n_rows, ratio**slope, sd)
+
+
 def _n_parts(protocol: Protocol, has_search: bool) -> int:
     """Return the number of parts of the rows that a pass takes the sums of."""
     return protocol.inner_folds if has_search and not protocol.refit_maps_in_inner_folds else 1
@@ -154,6 +182,9 @@ SPLITS_SD, MEMORY_OF_SPLITS_SD = 0.12, 0.06
 # any is measured. Both kinds of rows count: many splits have few training rows and many test
 # rows.
 TIME_SLOPES, MEMORY_SLOPES = (0.7, 0.3, 0.7, 0.3, 1.5), (0.35, 0.15, 0.2, 0.3, 1.0)
+
+# Standard deviation of that of components in the part of the time that grows with the rows.
+SLOPE_OF_ROWS_SD = 0.3
 
 _families: WeakKeyDictionary[Run, dict[str, list[PlannedCell]]] = WeakKeyDictionary()
 

@@ -246,6 +246,56 @@ def test_a_trial_with_all_threads_says_what_they_add(seconds, status, factor):
     assert spreads[0] > spreads[1] if status == "ok" else spreads[0] == spreads[1]
 
 
+def test_threads_that_only_wait_in_a_short_trial_are_half_of_its_factor():
+    """The time in which threads start is no part of it: 0.1 s and 0.28 s for any number of rows."""
+    short = [Trial(n, False, "ok", n / 81_920, 1.0) for n in (2048, 4096, 8192)]
+    alone = cost.predict(short, 400_000).seconds
+    for seconds, factor in ((0.28, 1.0), (0.18 + 0.16, 1.6**0.5), (5.0, 2.0**0.5)):
+        together = Trial(8192, False, "ok", seconds, 1.0, n_threads=2)
+        both = cost.predict([*short, together], 400_000).seconds
+        assert both.value == pytest.approx(factor * alone.value)
+        # the interval has none of the factor, and all of it
+        assert both.low < alone.value <= factor**2 * alone.value < both.high
+
+
+def test_a_growth_that_is_known_is_seen_where_trials_show_none():
+    """As with wide embeddings, whose trials factorise their matrices, and hardly embed."""
+    flat = [Trial(2048, False, "ok", 1.136, 1.0), Trial(4096, False, "ok", 1.152, 1.0)]
+    known = cost.estimate(math.log(20.0), 0.4)
+    without, with_it = (cost.predict(flat, 196_000, growing=it).seconds for it in (None, known))
+    assert without.value < 4.0
+    assert 8.0 < with_it.value < 25.0
+    assert with_it.high / with_it.low < without.high / without.low
+    # and is hardly heard where trials show it
+    for growing in (cost.estimate(math.log(5000.0), 0.4), None):
+        seconds = cost.predict(trials(), 400_000, growing=growing).seconds
+        assert seconds.value == pytest.approx(400.0, rel=0.2)
+
+
+def test_growth_of_a_similar_method():
+    found = cost.growing_seconds(trials(), 400_000, 8.0, 0.4)
+    assert found.value == pytest.approx(8 * 400.0, rel=0.1)
+    assert cost.spread_of(found) > 0.4
+    # what only some trials measure
+    others = [Trial(2048, True, "ok", 9.0, 1.0), Trial(99, False, "timed_out", 9.0, 1.0)]
+    assert cost.growing_seconds([*trials(), *others], 400_000, 8.0, 0.4) == found
+    assert cost.growing_seconds(others, 400_000, 8.0, 0.4) is None
+    assert cost.growing_seconds([Trial(n, False, "ok", 1.0, 1.0) for n in (9, 99)], 200, 8, 1) is None
+
+
+def test_memory_of_a_wider_embedding_in_blocks():
+    """Measured on 196,046 rows of 3 columns, float32: rff with 256, 1,024 and 4,096 components."""
+    protocol = Protocol(cv="holdout", test_size=0.2, block_dtype="float32")
+    measured = {256: 57.0, 1024: 133.0, 4096: 1064.0}
+    for narrow, wide in ((256, 1024), (1024, 4096)):
+        cell = Cell(Ref("skin"), Ref("rff", {"n_components": wide}), Ref("ridge"), protocol)
+        facts = DatasetFacts("c" * 64, n_samples=245_057, n_features=3, n_classes=2)
+        known = cost.estimate(math.log(measured[narrow]), 0.1)
+        found = chosen.wider_memory(PlannedCell(cell, "key", facts, 5), wide / narrow, known)
+        assert 0.8 < found.value / measured[wide] < 1.2
+        assert found.low < measured[wide] < found.high
+
+
 def test_memory_of_further_threads_is_added():
     more = cost.predict(alone_and_together(10.0), 400_000).memory_mib.value
     assert more - cost.predict(trials(), 400_000).memory_mib.value == pytest.approx(110 - 81.92)
