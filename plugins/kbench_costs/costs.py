@@ -41,8 +41,8 @@ SHARE, MAX_S = 0.05, 20.0
 
 # CPU time of the first trial up to which there is a second one in any case, that of the second
 # one if the first would have no part that is the same for any rows, and the growth from the first
-# trial up to which nearly all of a trial is such a part: then a larger one follows too.
-CHEAP_S, SECOND_S, FLAT = 0.5, 3.0, 1.25
+# trial up to which most of a trial is such a part: then a larger one follows too.
+CHEAP_S, SECOND_S, FLAT = 0.5, 3.0, 2.0
 
 # Training rows of the smallest trial, at least: with fewer, trees have fewer leaves.
 FIRST_ROWS = 1024
@@ -283,7 +283,8 @@ class _Costs:
         if good:
             self._trial(subject, min(good), has_metrics=True)
         if good and subject.cell.protocol.threads > 1:
-            self._trial(subject, good[-1], n_threads=subject.cell.protocol.threads)
+            # threads that wait for each other take long on more rows, and show no more
+            self._trial(subject, min(good), n_threads=subject.cell.protocol.threads)
 
     def _grow(self, subject: _Subject, n_splits: int = 1) -> None:
         """Make trials until the next takes more than a small share of what they predict."""

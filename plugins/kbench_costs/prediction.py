@@ -39,9 +39,9 @@ class Growth:
     """Growth of a kind of cost that is assumed before any is measured.
 
     A cost is ``a * rows**c0 + b * rows**c`` with a, b >= 0 and one of several c0, `least`. The
-    exponent c is close to `exponent`, by about `exponent_scale`. `noise` is the relative error of
-    a measured cost, and `drift` that of the law for each factor e of the rows beyond those that
-    were measured.
+    exponent c is close to `exponent`, by about `exponent_scale`, and at most `most`. `noise` is
+    the relative error of a measured cost, and `drift` that of the law for each factor e of the
+    rows beyond those that were measured.
     """
 
     exponent_scale: float
@@ -49,6 +49,7 @@ class Growth:
     drift: float
     exponent: float = 1.0
     least: tuple[float, ...] = (0.0,)
+    most: float = 3.0
 
     def predict(
         self,
@@ -65,7 +66,7 @@ class Growth:
         is an estimate of the rest, from another method. There must be at least one point; costs
         are positive.
         """
-        exponents = np.array(list(product(self.least, (0.0, *_EXPONENTS))))
+        exponents = np.array(list(product(self.least, (0.0, *_EXPONENTS[self.most >= _EXPONENTS]))))
         rows, values = np.array(points, dtype=np.float64).T
         terms = (rows[:, None] / rows.max()) ** exponents[:, None] / values[:, None]
         targets = np.ones(len(points))
@@ -123,13 +124,14 @@ TIME = Growth(exponent_scale=0.05, noise=0.08, drift=0.06, exponent=0.95)
 
 # Growth of memory: the sizes of matrices with a row for each row of the data, or fewer. The
 # largest of several steps may be another one on more rows: noise is such a change of steps.
-MEMORY = Growth(exponent_scale=0.05, noise=0.1, drift=0.04, exponent=0.95)
+# No method holds more than pairs of rows.
+MEMORY = Growth(exponent_scale=0.05, noise=0.1, drift=0.04, exponent=0.95, most=2.0)
 
 # Growth of the memory of learners with kernels: such matrices, and kernel values of pairs.
 MEMORY_OF_KERNEL = replace(MEMORY, noise=0.03, exponent=2.0, least=(0.0, 1.0))
 
 # Part of the memory of a search that is held while metrics are computed, which follow it.
-HELD = 0.5
+HELD = 0.3
 
 # Standard deviation of the logarithm of the CPU time with several threads over that with one.
 THREADS_SD = 0.1

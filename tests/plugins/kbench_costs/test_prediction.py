@@ -280,7 +280,9 @@ def test_growth_of_a_similar_method():
     others = [Trial(2048, True, "ok", 9.0, 1.0), Trial(99, False, "timed_out", 9.0, 1.0)]
     assert cost.growing_seconds([*trials(), *others], 400_000, 8.0, 0.4) == found
     assert cost.growing_seconds(others, 400_000, 8.0, 0.4) is None
-    assert cost.growing_seconds([Trial(n, False, "ok", 1.0, 1.0) for n in (9, 99)], 200, 8, 1) is None
+    assert (
+        cost.growing_seconds([Trial(n, False, "ok", 1.0, 1.0) for n in (9, 99)], 200, 8, 1) is None
+    )
 
 
 def test_memory_of_a_wider_embedding_in_blocks():
@@ -480,3 +482,12 @@ def test_blocks_of_a_task_have_more_rows_than_those_of_a_trial():
     del whole["metrics"]["shared_pass"]
     assert chosen.memory_of_blocks(whole, refit, 2000, 10**6) == 0.0
     assert chosen.memory_of_blocks({}, refit, 2000, 10**6) == 0.0
+
+
+def test_memory_grows_with_pairs_of_rows_at_most():
+    """The smallest trials of a kernel machine hide its cache: measured were 43 MiB."""
+    found = [(1024, 3.3), (2048, 3.7), (4096, 9.4)]
+    plain = [Trial(n, False, "ok", 0.2, memory) for n, memory in found]
+    made = [*plain, Trial(1024, True, "ok", 0.2, 41.1)]
+    predicted = cost.predict(made, 10_000, cost.PAIRS_OF_KERNEL, cost.PAIRS_OF_KERNEL)
+    assert 0.75 < predicted.memory_mib.value / 43 < 1.25
