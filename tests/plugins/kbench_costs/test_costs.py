@@ -18,8 +18,9 @@ from kbench.cli.plan import print_plan
 from kbench.evaluation.split_view import assign
 from kbench.execution import task_functions
 from kbench.features import CallOutcome
+from kbench.planning.planned import PlannedCell
 from kbench.planning.suite_file import read
-from kbench.records import Cell, Cost, Estimate, Protocol, Ref, Trial
+from kbench.records import Cell, Cost, DatasetFacts, Estimate, Protocol, Ref, Trial
 from kbench.registry.installed import list_plugins
 from kbench.registry.registry import build
 from kbench.results.row_builders import make_full_row, make_row
@@ -424,6 +425,65 @@ def test_samples_have_more_rows_than_an_embedding_has_columns(monkeypatch, width
     subject = costs._Subject("key", cell, None, SimpleNamespace(n_rows=20_000), [], growth)
     costs._Costs._grow(costs._Costs.__new__(costs._Costs), subject)
     assert made == rows
+
+
+class Widths:
+    """Makes planned cells of one method and many rows, and lists them as its family."""
+
+    def __init__(self, monkeypatch):
+        self.cells = []
+        monkeypatch.setattr(costs, "family", lambda run, planned: self.cells)
+
+    def planned(self, width, data="large"):
+        cell = Cell(Ref(data), Ref("rff", {"n_components": width}), Ref("ridge"), Protocol())
+        facts = DatasetFacts("c" * 64, n_samples=200_000, n_features=3)
+        self.cells.append(PlannedCell(cell, f"{data} {width}", facts, 5))
+        return self.cells[-1]
+
+
+@pytest.fixture
+def widths(monkeypatch):
+    return Widths(monkeypatch)
+
+
+@pytest.fixture
+def predictor():
+    found = costs._Costs.__new__(costs._Costs)
+    found._run, found._known = None, {}
+    return found
+
+
+def test_a_wide_embedding_grows_as_the_next_narrower_one_of_the_same_data(
+    widths, predictor, monkeypatch
+):
+    asked = []
+    monkeypatch.setattr(costs._Costs, "_work", lambda self, *args: asked.append(args))
+    monkeypatch.setattr(costs, "task_cost", lambda run, planned: pytest.fail("it has trials"))
+    for key, seconds in (("large 64", 0.1), ("large 256", 0.2), ("other 512", 0.3)):
+        predictor._known[key] = [Trial(1024, False, "ok", seconds, 1.0)]
+    for width, data in ((64, "large"), (256, "large"), (512, "other"), (2048, "large")):
+        widths.planned(width, data)
+    wide = widths.planned(1024)
+    predictor._predict_wide(wide)
+    assert asked == [(wide, 0, (predictor._known["large 256"], 4.0))]
+    # no narrower one has trials
+    predictor._known.clear()
+    predictor._predict_wide(wide)
+    assert asked[1:] == [(wide, 0)]
+
+
+def test_a_wide_embedding_with_a_long_trial_has_none(widths, predictor, monkeypatch):
+    usual = Cost(Estimate(300.0, 100.0, 900.0), Estimate(90.0, 30.0, 270.0))
+    monkeypatch.setattr(costs, "task_cost", lambda run, planned: usual)
+    narrow, wide = widths.planned(1024), widths.planned(4096)
+    narrow.cost = Cost(Estimate(130.0, 120.0, 140.0))
+    predictor._known[narrow.key] = [Trial(2048, False, "ok", 1.1, 70.0)]
+    assert predictor._predict_wide(wide).cost == usual
+    # blocks and matrices of the columns are known: three folds and the solution have eight of them
+    predictor._known[narrow.key] = [Trial(2048, False, "ok", 1.1, 70.0, blocks_mib=50.0)]
+    found = predictor._predict_wide(wide).cost
+    assert found.seconds == usual.seconds
+    assert 0.7 < found.memory_mib.value / (130 + 8 * (4096**2 - 1024**2) * 8 / 2**20) < 1.3
 
 
 @pytest.mark.parametrize(
