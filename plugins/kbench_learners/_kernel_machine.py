@@ -6,7 +6,7 @@ import numpy as np
 
 from kbench.kernels import Precomputed, resolve_kernel
 
-_BLOCK_ENTRIES = 2**20
+_BLOCK_ENTRIES, _LEAST_ENTRIES = 2**20, 2**15
 
 
 class KernelMixin:
@@ -49,9 +49,11 @@ def gram_blocks(
 def kernel_sums(kernel, X, centres, coef, intercept, share: float = 1.0) -> np.ndarray:
     """Return ``K(X, centres) coef' + intercept``, shape (n_samples, n_sums), block by block.
 
-    Blocks have the share of the entries that they have otherwise.
+    Blocks have the share of the entries that they have otherwise, but enough that calls of the
+    kernel do not take longer than the values.
     """
     sums = np.tile(intercept, (X.shape[0], 1))
-    for rows, K in gram_blocks(kernel, X, centres, entries=int(share * _BLOCK_ENTRIES)):
+    entries = max(_LEAST_ENTRIES, int(share * _BLOCK_ENTRIES))
+    for rows, K in gram_blocks(kernel, X, centres, entries=entries):
         sums[rows] += K @ coef.T
     return sums

@@ -171,9 +171,14 @@ def test_a_sample_predicts_in_blocks_of_its_pairs_of_rows(ring, monkeypatch):
     blocks = []
     monkeypatch.setattr(Gaussian, "__call__", counted(Gaussian.__call__, blocks))
     monkeypatch.setattr(_kernel_machine, "_BLOCK_ENTRIES", 100 * 50 * n_support)
+    monkeypatch.setattr(_kernel_machine, "_LEAST_ENTRIES", 1)
     fitted.scale_sizes(0.1)
     np.testing.assert_allclose(fitted.decision_function(X), whole, atol=1e-12)
     assert blocks == [50, 50, 50]
+    # small blocks would take longer than the values
+    monkeypatch.setattr(_kernel_machine, "_LEAST_ENTRIES", 75 * n_support)
+    np.testing.assert_allclose(fitted.decision_function(X), whole, atol=1e-12)
+    assert blocks[3:] == [75, 75]
 
 
 def counted(kernel, blocks):
