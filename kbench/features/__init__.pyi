@@ -307,7 +307,7 @@ from kbench.runner import Options, Report, Run, Watcher, execute
 from kbench.storage.datacache import FILE_PARAMETERS, DataCache
 from kbench.storage.datacache import default_root as default_cache
 from kbench.storage.files import Holder, describe_holder, read_file, write_file
-from kbench.storage.journal import Journal, state_folder
+from kbench.storage.journal import Journal, journals, state_folder
 from kbench.storage.predictions import DamagedPredictionsError, blob_of_seed, most_bytes, unpack
 
 __all__ = [
@@ -557,6 +557,7 @@ __all__ = [
     "is_share_metric",
     "iterate_lists",
     "join",
+    "journals",
     "labels",
     "lacking",
     "latex_text",

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 from kbench.errors import SuiteError
-from kbench.machine import cluster_id, machine_id
 from kbench.messages import list_some, option, plural, similar
 from kbench.planning.cached_results import Validity
 from kbench.planning.component_refs import get_experiment
@@ -19,7 +18,7 @@ from kbench.planning.plans import Plans
 from kbench.records import Metric
 from kbench.results.row_builders import make_full_row
 from kbench.results.rows import UNKNOWN, Labels, Row, sort_by_dataset
-from kbench.storage.journal import Journal, state_folder
+from kbench.storage.journal import journals
 
 
 @dataclass(frozen=True)
@@ -94,10 +93,9 @@ def read_journal(query: Query) -> StoredResults:
     """
     name = get_experiment(query.suite)
     suites: set[str] = set()
-    for place in (machine_id(), cluster_id()):
+    for place, journal in journals().items():
         if query.machine not in (None, "all", place):
             continue
-        journal = Journal(state_folder(place) / "journal.jsonl")
         plans = Plans(journal)
         suites |= plans.suites().keys()
         cells, metric = plans.cells(name)
@@ -118,10 +116,7 @@ def mark_outdated(stored: StoredResults, planner: Planner) -> StoredResults:
     planner's cache; a dataset that is not cached counts as unknown.
     """
     present = planner.present
-    places = {
-        place: Validity(Journal(state_folder(place) / "journal.jsonl"), present)
-        for place in (machine_id(), cluster_id())
-    }
+    places = {place: Validity(journal, present) for place, journal in journals().items()}
     data = {
         (place, label): line
         for place, validity in places.items()

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from kbench.errors import JournalError
 from kbench.evaluation.timing import no_collection
-from kbench.machine import machine_id
+from kbench.machine import cluster_id, machine_id
 from kbench.records import Manifest
 from kbench.records.canonical import Json, JsonObject
 from kbench.storage import files
@@ -305,6 +305,12 @@ class Journal:
         file = f"{_quote(address)}.{_quote(name)}"
         # spread over 256 folders: one with a million entries is slow
         return self.path.parent / "blobs" / f"{_crc(address) & 0xFF:02x}" / file
+
+
+def journals() -> dict[str, Journal]:
+    """Return the journals of this machine and of its clusters, by their owners."""
+    places = machine_id(), cluster_id()
+    return {place: Journal(state_folder(place) / "journal.jsonl") for place in places}
 
 
 def _quote(name: str) -> str:

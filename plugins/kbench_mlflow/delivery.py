@@ -16,7 +16,6 @@ from kbench.messages import did_you_mean, plural
 from kbench.records import ACCURACY, Delivered
 from kbench.records.canonical import Json
 from kbench_mlflow import reading
-from kbench_mlflow.known_stores import journals
 from kbench_mlflow.runs import build_run, method_runs
 from kbench_mlflow.tracking.database import read_delivered_runs
 from kbench_mlflow.tracking.run import CellRun, Experiment
@@ -292,7 +291,7 @@ def sync_suites(
     unknown. SuiteError is raised if no such suite was ever run here, or none for this store.
     """
     name = Store(store).name
-    by_place = journals()
+    by_place = features.journals()
     known = {place: features.Plans(journal).suites() for place, journal in by_place.items()}
     ever = {suite for stores_of in known.values() for suite in stores_of}
     here = {
@@ -323,7 +322,7 @@ def read_all_results(query: features.Query) -> features.StoredResults:
     What cannot be delivered, as with a folder that is only readable, is a notice.
     """
     uri, suite = reading.uri_of(query.given.get("store")), features.get_experiment(query.suite)
-    for place, journal in journals().items():
+    for place, journal in features.journals().items():
         said: object = ""
         try:
             left = {suite} & {*features.Plans(journal).list_open(name := Store(uri).name)}

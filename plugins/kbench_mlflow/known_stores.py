@@ -1,6 +1,6 @@
 """Names of the suites that have runs in a store, for completion and for messages."""
 
-from kbench.features import Journal, KbenchError, Plans, cluster_id, machine_id, state_folder
+from kbench.features import KbenchError, Plans, journals
 from kbench_mlflow.tracking.address import Address, default_uri
 from kbench_mlflow.tracking.database import suites_without_mlflow
 
@@ -19,9 +19,3 @@ def list_stored_suites(store: str | None = None) -> list[str]:
     except (KbenchError, OSError):
         return []
     return sorted({suite for of in known for suite, stores in of.items() if name in stores})
-
-
-def journals() -> dict[str, Journal]:
-    """Return the journals of this machine and of its clusters, by their owners."""
-    places = machine_id(), cluster_id()
-    return {place: Journal(state_folder(place) / "journal.jsonl") for place in places}
