@@ -8,7 +8,6 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from kbench.parameters import integer, number
 from kbench_learners._design import dense_where_quicker
@@ -112,7 +111,17 @@ class BayesianLinearRegression(Predictive, LinearRegressor):
             X, y, weight = X[weight > 0], y[weight > 0], weight[weight > 0]
         n, p = X.shape
         count = float(n if weight is None else weight.sum())
-        self._refuse_size(n, p, count)
+        if min(n, p) > _MAX_SIDE:
+            raise ValueError(
+                f"{type(self).__name__} factorises a matrix of the rows or of the columns, up to "
+                f"{_MAX_SIDE:,}, and there are {n:,} rows and {p:,} columns; take fewer features"
+            )
+        if count <= bool(self.fit_intercept) and EVIDENCE in self._given():
+            rows = "1 sample" if count == 1 else f"weights that sum to {count:g}"
+            raise ValueError(
+                f"the evidence cannot choose a variance from {rows}: a weight counts a row that "
+                "many times, and there must be more than one row"
+            )
         self._centre = weighted_mean(X, weight) if self.fit_intercept else np.zeros(p)
         target = float(np.average(y, weights=weight)) if self.fit_intercept else 0.0
         solve = _by_columns if p <= n else _by_rows
@@ -128,19 +137,6 @@ class BayesianLinearRegression(Predictive, LinearRegressor):
 
     def _given(self):
         return self.noise_variance, self.weight_variance
-
-    def _refuse_size(self, n: int, p: int, count: float) -> None:
-        if min(n, p) > _MAX_SIDE:
-            raise ValueError(
-                f"{type(self).__name__} factorises a matrix of the rows or of the columns, up to "
-                f"{_MAX_SIDE:,}, and there are {n:,} rows and {p:,} columns; take fewer features"
-            )
-        if count <= bool(self.fit_intercept) and EVIDENCE in self._given():
-            rows = "1 sample" if count == 1 else f"weights that sum to {count:g}"
-            raise ValueError(
-                f"the evidence cannot choose a variance from {rows}: a weight counts a row that "
-                "many times, and there must be more than one row"
-            )
 
     def _keep(self, spectrum, X, weight, ratio) -> None:
         """Set the coefficients, and what the variance of a prediction needs."""
@@ -365,8 +361,7 @@ class DirichletGPClassifier(ProbabilityClassifier):
         ndarray, shape (n_samples, n_classes)
             Rows sum to 1.
         """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._inputs(X)
         out = np.empty((len(X), len(self.classes_)))
         step = max(1, _DRAWN_ENTRIES // max(self._normals.size, X.shape[1]))
         for start in range(0, len(X), step):

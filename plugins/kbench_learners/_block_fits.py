@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from kbench.arrays import Array, as_type, namespace, to_numpy
-from kbench.parameters import check_parameters
 from kbench_learners._descent import (
     BinaryStacked,
     Descent,
@@ -25,7 +24,12 @@ from kbench_learners._descent import (
     relative_gap,
 )
 from kbench_learners._design import Design
-from kbench_learners._estimator import LinearClassifier, check_classes, coding_matrix
+from kbench_learners._estimator import (
+    LinearClassifier,
+    check_classes,
+    clones_along,
+    coding_matrix,
+)
 from kbench_learners._paths import binary_path
 
 if TYPE_CHECKING:
@@ -46,9 +50,7 @@ def _begin(
     ``problems_of(estimator, sample, values, bias)`` makes the problems of each C, in rising order
     of C, and ``finish(estimator, problems, bias)`` sets the attributes of a fitted estimator.
     """
-    fitted = [clone(estimator).set_params(C=C) for C in values]
-    for each in fitted:
-        check_parameters(each)
+    fitted = clones_along(estimator, "C", values)
     check_classes(estimator, sample.classes)
     classes, n_features = sample.classes, sample.Z.shape[1]
     # logistic regression does not scale its intercept

@@ -148,14 +148,8 @@ def _furthest(rows, excess, tol, n_more):
 
 def _border(values, index, K):
     """Extend the matrix ``k + 1`` of the core set to its new points."""
-    old, new = len(K), len(index)
-    rows = values(index[old:], index)
-    rows += 1.0
-    out = np.empty((new, new))
-    out[:old, :old] = K
-    out[old:] = rows
-    out[:old, old:] = rows[:, :old].T
-    return out
+    rows = values(index[len(K) :], index) + 1.0
+    return np.block([[K, rows[:, : len(K)].T], [rows]])
 
 
 def _solve(K, y, C, coef):

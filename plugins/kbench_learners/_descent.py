@@ -173,7 +173,9 @@ class Problem:
             self._best, self._best_iter = min(residual, self._best), self.n_iter
         self.converged = residual <= 1.0
         if self.converged or self._direction is None or self._is_acceptable(objective, gradient):
-            self._accept(objective, gradient)
+            if self._direction is not None:
+                self._remember(self.w - self._base, gradient - self.gradient)
+            self.objective, self.gradient, self._base = objective, gradient, self.w
             if not self.converged:
                 self._set_direction(hessians)
         else:
@@ -193,11 +195,6 @@ class Problem:
         is_close = objective <= self.objective + 1e-6 * abs(self.objective)
         return is_close and abs(slope) <= 0.8 * abs(self._slope)
 
-    def _accept(self, objective: float, gradient: np.ndarray) -> None:
-        if self._direction is not None:
-            self._remember(self.w - self._base, gradient - self.gradient)
-        self.objective, self.gradient, self._base = objective, gradient, self.w
-
     def _remember(self, step: np.ndarray, change: np.ndarray) -> None:
         curvature = float(np.vdot(step, change))
         if curvature > 0.0:
@@ -206,7 +203,11 @@ class Problem:
     def _set_direction(self, hessians: Iterable[np.ndarray]) -> None:
         expected, is_new = self._slope, bool(hessians) and self.needs_hessian
         if is_new:
-            self._renew(hessians)
+            if self._keeps:
+                hessians = self._kept = list(hessians)
+            self._solve, self._renewed = make_solver(hessians, self._penalty), self.n_iter
+            if self.w.shape[1] == 1:  # otherwise blocks of the Hessian are missing
+                self._steps.clear()
         self._direction = -self._inverse_times(self.gradient)
         self._slope = float(np.vdot(self.gradient, self._direction))
         self._length, self._trials = 1.0, 0
@@ -214,13 +215,6 @@ class Problem:
         if self.needs_hessian and hessians and not is_new:
             self._set_direction(hessians)
         self.w = self._base + self._direction
-
-    def _renew(self, hessians: Iterable[np.ndarray]) -> None:
-        if self._keeps:
-            hessians = self._kept = list(hessians)
-        self._solve, self._renewed = make_solver(hessians, self._penalty), self.n_iter
-        if self.w.shape[1] == 1:  # otherwise blocks of the Hessian are missing
-            self._steps.clear()
 
     @property
     def _may_renew(self) -> bool:

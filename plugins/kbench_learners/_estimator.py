@@ -34,6 +34,14 @@ def class_numbers(estimator: BaseEstimator, y) -> np.ndarray:
     return codes.reshape(-1)
 
 
+def clones_along(estimator: BaseEstimator, parameter: str, values) -> list:
+    """Return clones with each of some values of a parameter; a ValueError says which is wrong."""
+    clones = [clone(estimator).set_params(**{parameter: value}) for value in values]
+    for each in clones:
+        check_parameters(each)
+    return clones
+
+
 class Estimator(BaseEstimator):
     """An estimator on rows of float64, which says whether its solution has converged."""
 
@@ -70,6 +78,11 @@ class Estimator(BaseEstimator):
             return data[0]
         sparse = "csr" if self._takes_sparse else False
         return validate_data(self, *data, accept_sparse=sparse, dtype=np.float64, **options)
+
+    def _inputs(self, X):
+        """Validate the rows that a fitted estimator predicts."""
+        check_is_fitted(self)
+        return self._validated(X, reset=False)
 
     def _is_on_device(self, X) -> bool:
         """Return whether rows are on a device, where kbench has checked them; check their size."""
@@ -121,8 +134,7 @@ class Regressor(RegressorMixin, Estimator):
         -------
         ndarray, shape (n_samples,)
         """
-        check_is_fitted(self)
-        return self._predicted(self._validated(X, reset=False))
+        return self._predicted(self._inputs(X))
 
     def _training_data(self, X, y):
         """Validate a training set."""
@@ -179,8 +191,7 @@ class Predictive:
         sd : ndarray, shape (n_samples,)
             Of a new observation, noise included; only with `return_std`.
         """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._inputs(X)
         return self._distribution(X) if return_std else self._predicted(X)
 
     def _distribution(self, X) -> tuple[np.ndarray, np.ndarray]:
@@ -294,8 +305,7 @@ class MarginClassifier(ClassifierMixin, Estimator):
         return X, class_numbers(self, y)
 
     def _checked_margins(self, X) -> np.ndarray:
-        check_is_fitted(self)
-        return self._margins(self._validated(X, reset=False))
+        return self._margins(self._inputs(X))
 
 
 def coding_matrix(n_classes: int, scheme: str) -> np.ndarray:
@@ -366,9 +376,7 @@ class PathMixin:
 
     def _fit_path(self, X, y, values, **weights):
         """Return fitted clones, in the order of `values`; `_fit_together` gets the weights."""
-        fitted = [clone(self).set_params(**{self._path: value}) for value in values]
-        for estimator in fitted:
-            check_parameters(estimator)
+        fitted = clones_along(self, self._path, values)
         X, target = self._training_data(X, y)
         names = ("classes_", "n_features_in_", "feature_names_in_", "_row_share")
         shared = {name: getattr(self, name) for name in names if hasattr(self, name)}

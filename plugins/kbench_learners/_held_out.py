@@ -9,7 +9,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import check_is_fitted
 
 from kbench_learners._estimator import (
     Estimator,
@@ -94,8 +93,7 @@ class HeldOutClassifier(HeldOut, ProbabilityClassifier):
         ndarray, shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        check_is_fitted(self)
-        return self.model_.predict_proba(self._validated(X, reset=False))
+        return self.model_.predict_proba(self._inputs(X))
 
 
 class HeldOutRegressor(HeldOut, Regressor):

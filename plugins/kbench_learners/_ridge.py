@@ -8,11 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, cg
-from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
 from kbench.arrays import diagonal, like, namespace, to_numpy
-from kbench.parameters import check_parameters, choice, integer, number
+from kbench.parameters import choice, integer, number
 from kbench_learners._design import (
     MAX_FACTOR_COLUMNS,
     MAX_FACTOR_ROWS,
@@ -28,6 +27,7 @@ from kbench_learners._estimator import (
     binary_problems,
     check_classes,
     class_shares,
+    clones_along,
     row_weights,
 )
 from kbench_learners._newton import cholesky_solver
@@ -72,9 +72,8 @@ class _PathRidge(WeightedPathMixin):
         if not sums.n > 0:
             raise ValueError("all values of sample_weight are zero")
         moments, target, mean = sums.moments, sums.target_mean, to_numpy(sums.mean)
-        fitted = [clone(self).set_params(alpha=alpha) for alpha in values]
+        fitted = clones_along(self, "alpha", values)
         for each in fitted:
-            check_parameters(each)
             each.n_features_in_, each.n_iter_, each.converged_ = len(mean), 1, True
         if sums.classes is not None:
             check_classes(self, sums.classes)
