@@ -11,9 +11,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from typer._click import Command as ClickCommand
+from typer._click import Context, HelpFormatter
+from typer._click.exceptions import NoSuchOption
+from typer._click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from kbench._version import __version__
@@ -22,11 +26,6 @@ from kbench.cli.echo import echo, put_flags
 from kbench.errors import FeatureError, KbenchError
 from kbench.registry.features import Command as About
 from kbench.registry.features import Feature, features, get_options, read, working
-
-if TYPE_CHECKING:
-    from typer._click import Command as ClickCommand
-    from typer._click import Context, HelpFormatter
-    from typer._click.shell_completion import CompletionItem
 
 # Settings of all commands: no text is wider than can be read.
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -44,8 +43,6 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Context, args: list[str]) -> Any:
         """Parse the arguments; an option may be missing because its feature is left out."""
-        from typer._click.exceptions import NoSuchOption
-
         try:
             return super().parse_args(ctx, args)
         except NoSuchOption as error:
@@ -127,8 +124,6 @@ class Group(TyperGroup):
 
     def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         """Complete names of commands without importing features."""
-        from typer._click.shell_completion import CompletionItem
-
         commands = _commands(self.path)
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         items = [CompletionItem(name, help=commands[name][1].help) for name in names]

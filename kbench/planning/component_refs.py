@@ -55,14 +55,6 @@ class Lines:
         for index, line in enumerate(lines):
             at = f"{place}[{index}]"
             self.placed += [(at, ref) for ref in self._read_line(at, line)]
-        self._refuse_equal_labels()
-
-    @property
-    def refs(self) -> tuple[Ref, ...]:
-        """The refs, in the order of the lines."""
-        return tuple(ref for _, ref in self.placed)
-
-    def _refuse_equal_labels(self) -> None:
         seen: dict[str, str] = {}
         for at, ref in self.placed:
             if ref.label in seen:
@@ -71,6 +63,11 @@ class Lines:
                     "give one of them another label"
                 )
             seen.setdefault(ref.label, at)
+
+    @property
+    def refs(self) -> tuple[Ref, ...]:
+        """The refs, in the order of the lines."""
+        return tuple(ref for _, ref in self.placed)
 
     def _read_line(self, at: str, line: object) -> list[Ref]:
         if isinstance(line, str):

@@ -59,7 +59,13 @@ def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     if not tasks:
         return suite
     problems = [*_mismatches(cells(suite, registry), tasks, registry)]
-    too_small = _too_small(suite, datasets)
+    sizes = (
+        check_split_size(facts.n_samples, block.protocol_of(ref), ref.label)
+        for block in suite.blocks
+        for ref in block.datasets
+        if isinstance(facts := datasets.get(ref.label), DatasetFacts) and facts.n_samples
+    )
+    too_small = dict.fromkeys(filter(None, sizes))
     kinds: dict[TaskType, str] = {}
     for label, task in tasks.items():
         kinds.setdefault(task, label)
@@ -79,16 +85,6 @@ def set_metric(suite: Suite, datasets: Facts, registry: Registry) -> Suite:
     if problems := [*(problems or cell_problems(suite, registry)), *too_small]:
         raise SuiteError(*problems)
     return replace(suite, metric=suite.metric or default_metric(task))
-
-
-def _too_small(suite: Suite, datasets: Facts) -> list[str]:
-    problems = [
-        check_split_size(facts.n_samples, block.protocol_of(ref), ref.label)
-        for block in suite.blocks
-        for ref in block.datasets
-        if isinstance(facts := datasets.get(ref.label), DatasetFacts) and facts.n_samples
-    ]
-    return list(dict.fromkeys(filter(None, problems)))
 
 
 def protocol_problem(protocol: Protocol, task: TaskType) -> str | None:

@@ -104,13 +104,6 @@ def _version(value: str | None) -> str | None:
     return None if value is None else value.partition(" ")[0]
 
 
-def _distribution(name: str, before: str | None, after: str | None) -> str:
-    old, new = _version(before), _version(after)
-    if new is None or old is None:
-        return f"{name} {'was' if old is None else 'is'} not installed"
-    return f"the files of {name} {new} changed" if old == new else f"{name} {new} instead of {old}"
-
-
 # What is said of a name that was not there, is not there, and of one that is another.
 _SAY = {
     "modules": ("{} was not installed", "{} is not there", "{} changed"),
@@ -120,6 +113,9 @@ _SAY = {
 
 
 def _describe(part: str, name: str, before: str | None, after: str | None) -> str:
-    if part == "distributions":
-        return _distribution(name, before, after)
-    return _SAY[part][0 if before is None else 1 if after is None else 2].format(name)
+    if part != "distributions":
+        return _SAY[part][0 if before is None else 1 if after is None else 2].format(name)
+    old, new = _version(before), _version(after)
+    if new is None or old is None:
+        return f"{name} {'was' if old is None else 'is'} not installed"
+    return f"the files of {name} {new} changed" if old == new else f"{name} {new} instead of {old}"

@@ -318,12 +318,9 @@ class Styles:
 
     @cached_property
     def _families(self) -> dict[Method, str]:
-        families: dict[Method, str] = {}
-        for row in self.rows:
-            # cells without data do not know their family
-            if row.family or row.method not in families:
-                families[row.method] = row.family or NO_FAMILY
-        return families
+        # cells without data do not know their family
+        known = {row.method: row.family for row in self.rows if row.family}
+        return {row.method: known.get(row.method, NO_FAMILY) for row in self.rows}
 
     def __getitem__(self, method: Method) -> Style:
         shape = self.families.index(self._families[method])

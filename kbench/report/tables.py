@@ -144,7 +144,16 @@ def leaderboard_table(
         for name in chosen:
             made.append(replace(by_name[name], wide=False))
             made += [by_name[other] for other in _COMBINED.get(name, ())]
-    rows = [_row(line) for line in board.lines]
+    rows = [
+        {
+            **vars(line),
+            **dict(zip(LABELS[1:], line.method, strict=True)),
+            "worse_than": line.worse_than and format_method(line.worse_than),
+            "dominated_by": line.dominated_by and format_method(line.dominated_by),
+            "finished": f"{line.n_finished} of {line.n_datasets}",
+        }
+        for line in board.lines
+    ]
     notes: dict[text.Place, str] = {}
     for i, line in enumerate(board.lines):
         if line.method in focus:
@@ -261,16 +270,6 @@ def _columns(board: Leaderboard, digits: int | None) -> list[Column]:
         Column("n_skipped", numeric=True, data_only=True),
     ]
     return [replace(column, wide=column.name in WIDE) for column in made]
-
-
-def _row(line: Leader) -> dict[str, object]:
-    return {
-        **vars(line),
-        **dict(zip(LABELS[1:], line.method, strict=True)),
-        "worse_than": line.worse_than and format_method(line.worse_than),
-        "dominated_by": line.dominated_by and format_method(line.dominated_by),
-        "finished": f"{line.n_finished} of {line.n_datasets}",
-    }
 
 
 def best_marks(rows: Sequence[text.Line], metric: Metric) -> dict[text.Place, str]:

@@ -404,9 +404,8 @@ def _write_markdown(table: Table) -> str:
 
 def _escape_markdown(text: str) -> str:
     """Escape text for a cell of a table."""
-    for sign in "\\|<>*_`[]":
-        text = text.replace(sign, "\\" + sign)
-    return printable(" ".join(text.split()), None)
+    escapes = {ord(sign): f"\\{sign}" for sign in "\\|<>*_`[]"}
+    return printable(" ".join(text.translate(escapes).split()), None)
 
 
 def _cell(

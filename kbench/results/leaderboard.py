@@ -11,7 +11,7 @@ import numpy as np
 
 from kbench.records import ACCURACY, Metric
 from kbench.results import stats
-from kbench.results.budgets import Budget, budgets
+from kbench.results.budgets import budgets
 from kbench.results.rows import NOT_MEASURED, Method, Row, group_values
 from kbench.results.stats import ALPHA, Array, Scores, Standing
 
@@ -236,7 +236,18 @@ def make_leaderboard(certainty: Certainty) -> Leaderboard:
     by_method |= group_values((row.method, row) for row in rows)
     lines = []
     for method, cells in by_method.items():
-        line = _make_leader(method, cells, budget_of.get(method))
+        kinds, budget = Counter(map(_kind, cells)), budget_of.get(method)
+        line = Leader(
+            method,
+            next((row.family for row in cells if row.family), NO_FAMILY),
+            search_s=budget.search_s if budget else None,
+            candidates=budget.most if budget else None,
+            search_note=budget.note if budget else "",
+            n_datasets=len(cells),
+            n_finished=kinds["finished"],
+            n_failed=kinds["failed"],
+            n_skipped=kinds["skipped"],
+        )
         if standing := standing_of.get(method):
             line = _place(line, standing, certainty)
         elif method in means:
@@ -259,22 +270,6 @@ def _means(scores: Scores) -> Mapping[Method, float]:
         return {}
     means = scores.values.mean(axis=0)
     return {method: float(mean) for method, mean in zip(scores.methods, means, strict=True)}
-
-
-def _make_leader(method: Method, rows: Sequence[Row], budget: Budget | None) -> Leader:
-    """Return the line of a method before it is compared."""
-    kinds = Counter(_kind(row) for row in rows)
-    return Leader(
-        method,
-        next((row.family for row in rows if row.family), NO_FAMILY),
-        search_s=budget.search_s if budget else None,
-        candidates=budget.most if budget else None,
-        search_note=budget.note if budget else "",
-        n_datasets=len(rows),
-        n_finished=kinds["finished"],
-        n_failed=kinds["failed"],
-        n_skipped=kinds["skipped"],
-    )
 
 
 def _kind(row: Row) -> str:

@@ -245,17 +245,13 @@ def read_holder(fd: int) -> Holder | None:
 
 
 def _holders(fd: int) -> list[Holder]:
+    import psutil
+
     holders = []
     for line in os.pread(fd, 2 * _HOLDERS_BYTES, 0).splitlines():
         with contextlib.suppress(ValueError, TypeError):
             holder = Holder(**json.loads(line))
-            if _may_live(holder):
+            # a process of another machine may always still run
+            if holder.host != platform.node() or psutil.pid_exists(holder.pid):
                 holders.append(holder)
     return holders
-
-
-def _may_live(holder: Holder) -> bool:
-    """Whether a holder may still run; a process of another machine always may."""
-    import psutil
-
-    return holder.host != platform.node() or psutil.pid_exists(holder.pid)

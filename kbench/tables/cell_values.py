@@ -171,7 +171,11 @@ class Categories:
 
     def __init__(self, categories: Sequence[str], texts: Texts) -> None:
         self._place = {category: j for j, category in enumerate(categories)}
-        self._numbers = _number_places(categories)
+        # places of categories that are numbers: 1 in one table is 1.0 in another
+        self._numbers: dict[float, int] = {}
+        for j, category in enumerate(categories):
+            with contextlib.suppress(ValueError):
+                self._numbers.setdefault(float(category), j)
         # 1.0 in a file means the category 1 only where that was a number
         written = {str(int(n)) if n.is_integer() else str(n) for n in self._numbers}
         written |= {str(n) for n in self._numbers}
@@ -214,15 +218,6 @@ class Categories:
         return -1.0 if j is None else float(j)
 
 
-def _number_places(categories: Sequence[str]) -> Mapping[float, int]:
-    """Return the places of categories that are numbers: 1 in one table is 1.0 in another."""
-    places: dict[float, int] = {}
-    for j, category in enumerate(categories):
-        with contextlib.suppress(ValueError):
-            places.setdefault(float(category), j)
-    return places
-
-
 @dataclass(eq=False, repr=False)
 class TableColumns:
     """The parameters of the encoder of exported models, and all that it does with blocks."""
@@ -244,7 +239,10 @@ class TableColumns:
             part = part.reshape(len(part), -1)
             categories = categories_of[name]
             if categories is not None and name not in self.coded:
-                part = _indicators(part, len(categories))
+                # a column of 0 and 1 for each category; NaN if the value is missing
+                absent = np.isnan(part[:, 0])
+                part = np.asarray(part == np.arange(len(categories)), dtype=np.float64)
+                part[absent] = np.nan
             parts.append(part)
         return np.asarray(np.hstack(parts))
 
@@ -295,10 +293,3 @@ class TableColumns:
 
     def _units(self) -> list[UnitColumn]:
         return [UnitColumn.parse(spec, "units") for spec in self.units]
-
-
-def _indicators(codes: np.ndarray, n_categories: int) -> np.ndarray:
-    """Return a column of 0 and 1 for each category; NaN if the value is missing."""
-    rows = np.asarray(codes == np.arange(n_categories), dtype=np.float64)
-    rows[np.isnan(codes[:, 0])] = np.nan
-    return rows

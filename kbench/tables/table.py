@@ -236,7 +236,9 @@ def _dataset(
 
 def _dense(table: Table, features: list[int], width: int, labelled: Any, origin: str) -> np.ndarray:
     columns = [table.columns[j] for j in features]
-    dtype = _find_float(columns)
+    types = [column.dtype for column in columns if column.kind == "numeric"]
+    common = np.result_type(*types) if types else np.dtype(np.float64)
+    dtype = np.dtype(np.float32 if common in (np.float16, np.float32) else np.float64)
     n = table.n_rows if labelled is None else len(labelled)
     _check_size(n * width * dtype.itemsize, origin, n, width, table)
     X = GrowingArray(dtype, width)
@@ -256,12 +258,6 @@ def _dense(table: Table, features: list[int], width: int, labelled: Any, origin:
             X.append(block)
         start += n_rows
     return X.array()
-
-
-def _find_float(columns: Sequence[Column]) -> np.dtype:
-    types = [column.dtype for column in columns if column.kind == "numeric"]
-    common = np.result_type(*types) if types else np.dtype(np.float64)
-    return np.dtype(np.float32 if common in (np.float16, np.float32) else np.float64)
 
 
 def _fill(X: np.ndarray, columns: Sequence[Column], blocks: Sequence[np.ndarray]) -> None:

@@ -46,7 +46,13 @@ def read_target(column: Column, source: str, task: str | None = None) -> Target:
     if task is not None:
         check_choice(task, f"{source}: task", TASK_TYPES, error=DatasetParameterError)
     if column.kind == "numeric":
-        _refuse_infinite(column, source)
+        infinite = np.flatnonzero(np.isinf(column.values))
+        if len(infinite):
+            raise DatasetError(
+                f"{source}: the target {column.name!r} is infinite in "
+                f"{plural(len(infinite), 'row')} of {len(column.values):,}, the first is row "
+                f"{infinite[0] + 1}"
+            )
         if task is None and np.any(column.values % 1 > 0):
             task = "regression"
     if task == "regression":
@@ -75,15 +81,6 @@ def read_weights(column: Column, source: str) -> np.ndarray:
     if not weights.any():
         raise DatasetError(f"{source}: all weights {column.name!r} are 0")
     return weights
-
-
-def _refuse_infinite(column: Column, source: str) -> None:
-    infinite = np.flatnonzero(np.isinf(column.values))
-    if len(infinite):
-        raise DatasetError(
-            f"{source}: the target {column.name!r} is infinite in {plural(len(infinite), 'row')} "
-            f"of {len(column.values):,}, the first is row {infinite[0] + 1}"
-        )
 
 
 def _numbers(column: Column, source: str) -> np.ndarray:
