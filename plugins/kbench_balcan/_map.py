@@ -244,7 +244,11 @@ class BalcanF2(_BalcanMap):
         tolerance = self.rank_tolerance
         if tolerance is None:
             tolerance = self.n_landmarks_ * float(np.finfo(X.dtype).eps)
-        K = self._landmark_gram(X)
+        if isinstance(self.kernel_, Precomputed):
+            K = self.kernel_(X[self.landmarks_], self.landmarks_).astype(np.float64)
+        else:
+            # in double precision, whatever the inputs are: it is inverted
+            K = self.kernel_(self.landmarks_.astype(np.float64)).astype(np.float64)
         asymmetry = float(np.abs(K - K.T).max())
         if asymmetry > 1e-6 * np.abs(K).max():
             warnings.warn(
@@ -269,14 +273,6 @@ class BalcanF2(_BalcanMap):
             )
         self.clipped_, self.components_ = clipped, components
         self.n_components_ = components.shape[1]
-
-    def _landmark_gram(self, X) -> np.ndarray:
-        if isinstance(self.kernel_, Precomputed):
-            K = self.kernel_(X[self.landmarks_], self.landmarks_)
-        else:
-            # in double precision, whatever the inputs are: it is inverted
-            K = self.kernel_(self.landmarks_.astype(np.float64))
-        return K.astype(np.float64)
 
     def _parts(self, dtype):
         # landmarks that depend on others have no weight: leave them out

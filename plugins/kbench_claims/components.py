@@ -81,7 +81,8 @@ def components(tables: Sequence[Array]) -> Components:
     """
     if not tables:
         raise ValueError("tables must hold at least 1 dataset, got none")
-    means = [_over_seeds(table) for table in tables]
+    arrays = [np.asarray(table, dtype=float) for table in tables]
+    means = [np.asarray(each.mean(axis=2)) if each.ndim == 3 else each for each in arrays]
     k = means[0].shape[1]
     if k < 2 or any(len(table) < 2 or table.shape[1] != k for table in means):
         raise ValueError("tables must have the same methods, at least 2, and at least 2 splits")
@@ -105,11 +106,6 @@ def components(tables: Sequence[Array]) -> Components:
     own = residual - float(np.mean(left_in_means))
     by_seed = () if seeds is None else tuple(map(float, seeds))
     return Components(datasets, interaction, splits, own, of_seeds, by_method, by_seed)
-
-
-def _over_seeds(table: Array) -> Array:
-    table = np.asarray(table, dtype=float)
-    return np.asarray(table.mean(axis=2)) if table.ndim == 3 else table
 
 
 def _seeds(tables: Sequence[Array]) -> tuple[Array | None, Array]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -266,7 +266,4 @@ def sum_rows(
     """
     ends = [n_rows * part // n_parts for part in range(n_parts + 1)]
     parts = executor.map(sums_of, ends[:-1], ends[1:])
-    total = next(parts)
-    for part in parts:
-        total = features.Sums.combine([total, part])
-    return total
+    return reduce(lambda total, part: features.Sums.combine([total, part]), parts)

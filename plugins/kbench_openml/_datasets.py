@@ -103,20 +103,17 @@ def read_origins() -> dict[int, Copy]:
     return {int(data_id): Copy(**table) for data_id, table in tables.items()}
 
 
-def read_copy(data_id: int, what: str) -> Table:
-    """Return the rows of a copy; raises DatasetError if its file has been changed."""
-    file = _FOLDER / f"{data_id}.arff.gz"
-    if hashlib.sha256(file.read_bytes()).hexdigest() != read_origins()[data_id].sha256:
-        raise DatasetError(f"{what}: the file {file} was changed. Install kbench again.")
-    return read_arff(file, what)
-
-
 def load_copy(data_id: int, wanted: Wanted, label: str) -> Dataset:
-    """Return the dataset of an installed copy, equal to that of OpenML's file."""
-    copy = read_origins()[data_id]
+    """Return the dataset of an installed copy, equal to that of OpenML's file.
+
+    Raises DatasetError if the file of the copy has been changed.
+    """
+    copy, file = read_origins()[data_id], _FOLDER / f"{data_id}.arff.gz"
+    if hashlib.sha256(file.read_bytes()).hexdigest() != copy.sha256:
+        raise DatasetError(f"{label}: the file {file} was changed. Install kbench again.")
     return _build(
         data_id,
-        read_copy(data_id, label),
+        read_arff(file, label),
         replace(wanted, target=wanted.target or copy.target),
         (),
         label,

@@ -51,7 +51,10 @@ def rescore(
     for added in report.added:
         echo(json.dumps(asdict(added)) if as_json else added.sentence)
     if not as_json and not report.interrupted:
-        _print_end(report, metric)
+        # the metrics of all cells that have one
+        rows = features.sort_by_dataset([features.row_builders.make_row(c) for c in report.cells])
+        if having := [row for row in rows if any(name in row.metrics for name in metric)]:
+            features.show.print_rows(having, (*features.LABELS, *dict.fromkeys(metric)))
     for delivered in report.deliveries:
         if delivered.problem and not as_json:
             echo(f"kbench: {delivered.problem}", err=True)
@@ -59,13 +62,6 @@ def rescore(
     if report.interrupted:
         raise typer.Exit(130)
     raise typer.Exit(1 if report.undelivered or any(added.failed for added in report.added) else 0)
-
-
-def _print_end(report: features.Report, names: list[str]) -> None:
-    """Print the metrics of all cells that have one."""
-    rows = features.sort_by_dataset([features.row_builders.make_row(cell) for cell in report.cells])
-    if having := [row for row in rows if any(name in row.metrics for name in names)]:
-        features.show.print_rows(having, (*features.LABELS, *dict.fromkeys(names)))
 
 
 def _notice(message: str) -> None:

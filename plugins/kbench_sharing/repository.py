@@ -233,7 +233,10 @@ def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -
     pending: list[tuple[Path, Path]] = []
     n_kept, path = 0, repository
     try:
-        _sweep(repository)
+        # what commands have left that were killed long ago
+        for left in repository.glob(f"{_DRAFT}*"):
+            if not left.is_symlink() and time.time() - left.stat().st_mtime > _STALE_S:
+                shutil.rmtree(left, ignore_errors=True)
         for name, data in files:
             path = repository / name
             for parent in list(Path(name).parents)[:-1]:
@@ -260,13 +263,6 @@ def add_files(repository: Path, files: Iterable[tuple[str, bytes]], most: int) -
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return Published(len(pending), n_kept)
-
-
-def _sweep(repository: Path) -> None:
-    """Remove what commands have left that were killed long ago."""
-    for draft in repository.glob(f"{_DRAFT}*"):
-        if not draft.is_symlink() and time.time() - draft.stat().st_mtime > _STALE_S:
-            shutil.rmtree(draft, ignore_errors=True)
 
 
 _PROTOCOLS = ("https", "ssh", "file")

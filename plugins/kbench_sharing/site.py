@@ -228,7 +228,12 @@ def pages(listed: Sequence[Board]) -> Iterable[tuple[str, str]]:
         "version": __version__,
     }
     template = environment.get_template("site/page.html.j2")
-    folders = _folders(listed)
+    # the folder of a board is that of its suite, and of its metric if there are more
+    suites = [board.suite for board in listed]
+    folders = [
+        f"suites/{slug(suite if suites.count(suite) == 1 else f'{suite} by {board.metric.name}')}"
+        for suite, board in zip(suites, listed, strict=True)
+    ]
     yield (
         "index.html",
         template.render(
@@ -241,15 +246,6 @@ def pages(listed: Sequence[Board]) -> Iterable[tuple[str, str]]:
     for board, place in zip(listed, folders, strict=True):
         for name, content in _board_pages(board, template):
             yield f"{place}/{name}", content
-
-
-def _folders(listed: Sequence[Board]) -> list[str]:
-    """Return the folder of each board: that of its suite, and of its metric if there are more."""
-    suites = [board.suite for board in listed]
-    return [
-        f"suites/{slug(suite if suites.count(suite) == 1 else f'{suite} by {board.metric.name}')}"
-        for suite, board in zip(suites, listed, strict=True)
-    ]
 
 
 def _line(board: Board, address: str) -> JsonObject:

@@ -151,11 +151,16 @@ def read_zip(data: bytes) -> dict[str, bytes]:
             remaining = most - sum(entry.file_size for entry in entries)
             files = {}
             for entry in entries:
-                content = _unpack(archive, entry)
-                if entry.filename.endswith(_XZ):
+                name = entry.filename
+                with archive.open(entry) as file:
+                    # never more than the entry says, whatever is packed in it
+                    content = file.read(entry.file_size + 1)
+                if len(content) != entry.file_size:
+                    raise BundleError(f"{name!r} does not have the size stated in the zip file")
+                if name.endswith(_XZ):
                     content = _decompress_xz(content, remaining, most)
                     remaining -= len(content)
-                files[entry.filename.removesuffix(_XZ)] = content
+                files[name.removesuffix(_XZ)] = content
             return files
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError):
         raise BundleError("the zip file is damaged") from None
@@ -200,15 +205,6 @@ def _check_entries(entries: list[zipfile.ZipInfo], most: int) -> None:
             f"it unpacks to {n_bytes / 2**20:,.0f} MiB, more than the {most >> 20:,} MiB allowed "
             "for its size"
         )
-
-
-def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    with archive.open(entry) as file:
-        # never more than the entry says, whatever is packed in it
-        data = file.read(entry.file_size + 1)
-    if len(data) != entry.file_size:
-        raise BundleError(f"{entry.filename!r} does not have the size stated in the zip file")
-    return data
 
 
 def read_folder(folder: Path) -> dict[str, bytes]:

@@ -4,16 +4,14 @@ import json
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from kbench import features
 from kbench.errors import PluginError
 from kbench.features import echo
-
-if TYPE_CHECKING:
-    from kbench_testing import CheckResult
+from kbench_testing import CheckResult, components, run
 
 _SIGNS = {"passed": "ok", "failed": "FAILED", "warned": "warning", "skipped": "skipped"}
 
@@ -29,8 +27,6 @@ def check(
 
     The exit code is 1 if a check failed, and 2 if there is no such plugin or it cannot be loaded.
     """
-    from kbench_testing import components, run
-
     checked = components(plugin)
     plugins = [subject for subject in checked if subject.kind == "plugin"]
     if plugins and all(subject.record for subject in plugins):
@@ -56,7 +52,7 @@ def check(
     raise typer.Exit(1 if counts["failed"] else 0)
 
 
-def _show(component: str, results: "list[CheckResult]") -> None:
+def _show(component: str, results: list[CheckResult]) -> None:
     """Print the line of one component, and the messages of its checks below it."""
     counts = Counter(result.status for result in results)
     worst = next((status for status in ("failed", "warned") if counts[status]), "passed")

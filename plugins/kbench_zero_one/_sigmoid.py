@@ -156,7 +156,14 @@ class SigmoidHalfspace(RandomisedClassifier):
             )
         signs = np.where(y == self.classes_[1], 1.0, -1.0)
         if self.weights is not None:
-            self.coef_ = self._given(X.shape[1])
+            n_features, weights = X.shape[1], np.asarray(self.weights, dtype=float)
+            fits = weights.ndim == 1 and 1 <= len(weights) <= n_features
+            if not fits or not np.linalg.norm(weights) <= 1.0 + 1e-9:
+                raise ValueError(
+                    f"weights must have 1 to {n_features} numbers and lie in the unit ball, "
+                    f"got {self.weights!r}"
+                )
+            self.coef_ = np.pad(weights, (0, n_features - len(weights)))
             self.objective_ = float(risk(self.coef_[None], X, signs, self.L)[0][0])
             self.converged_, self.n_iter_ = True, 1
             return self
@@ -177,16 +184,6 @@ class SigmoidHalfspace(RandomisedClassifier):
                 stacklevel=2,
             )
         return self
-
-    def _given(self, n_features):
-        weights = np.asarray(self.weights, dtype=float)
-        fits = weights.ndim == 1 and 1 <= len(weights) <= n_features
-        if not fits or not np.linalg.norm(weights) <= 1.0 + 1e-9:
-            raise ValueError(
-                f"weights must have 1 to {n_features} numbers and lie in the unit ball, "
-                f"got {self.weights!r}"
-            )
-        return np.pad(weights, (0, n_features - len(weights)))
 
     def decision_function(self, X):
         """Return the inner products <w, x>.
