@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 SAMPLE = 1 << 20
 """Bytes of a file, unpacked, from which its dialect is guessed."""
 
+CHUNK = 1 << 18
+"""Bytes that are decoded together; Python takes 8 KiB, less than one row of a wide table."""
+
 SAMPLE_ROWS = 1000
 """Rows of the sample that are looked at."""
 
@@ -168,7 +171,9 @@ def decode(stream: IO[bytes], dialect: Dialect, errors: str = "strict") -> io.Te
     encoding = dialect.encoding
     if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
         encoding = "utf-8-sig"  # pandas leaves a byte order mark out
-    return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="")
+    text = io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline="")
+    text._CHUNK_SIZE = CHUNK  # type: ignore[attr-defined]
+    return text
 
 
 def _sentence(dialect: Dialect, has_bom: bool) -> str:

@@ -177,8 +177,9 @@ def load_table(
             data = to_dataset(table, what, roles.target, tuple(drop), task, weight, **facts)
             n_rows = table.n_rows
         else:
-            texts_of = (delimiter, decimal, thousands, encoding, tuple(na_values))
-            dialect = Dialect(*texts_of, header_row, keep_totals)
+            dialect = Dialect(
+                delimiter, decimal, thousands, encoding, tuple(na_values), header_row, keep_totals
+            )
             rows: TableRows
             if form == "csv":
                 rows = CsvRows(path, dialect, drop)

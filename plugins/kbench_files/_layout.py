@@ -9,7 +9,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, groupby, islice
+from itertools import chain, compress, count, groupby, islice
 from typing import Any, TypeAlias
 
 from kbench.messages import list_some, option, plural
@@ -206,17 +206,14 @@ class _Known(list[object]):
     @cached_property
     def filled(self) -> frozenset[int]:
         """The places of cells with a text or a number."""
-        # texts first, without a call for each: rows may have thousands of cells
-        return frozenset(
-            place
-            for place, cell in enumerate(self)
-            if (cell.strip() if isinstance(cell, str) else _is_filled(cell))
-        )
+        # rows may have thousands of cells
+        is_filled = str.strip if {*map(type, self)} == {str} else _is_filled
+        return frozenset(compress(count(), map(is_filled, self)))
 
     @cached_property
     def values(self) -> frozenset[int]:
         """The places of numbers and dates."""
-        return frozenset(place for place in self.filled if _is_value(self[place]))
+        return frozenset(compress(self.filled, map(_is_value, map(self.__getitem__, self.filled))))
 
 
 def _filled(row: Row) -> frozenset[int]:

@@ -55,19 +55,15 @@ class Attributes:
 
     def row_hashes(self, rows: np.ndarray) -> np.ndarray:
         """Return a hash of each row; equal rows have equal ones, NaN equals NaN."""
-        hashes = np.empty(len(rows), dtype=np.uint64)
-        for at in _blocks(len(rows), max(1, VALUES // max(self._X.shape[1], 1))):
-            hashes[at] = row_hashes(self._X[rows[at]])
-        return hashes
+        blocks = _blocks(len(rows), max(1, VALUES // max(self._X.shape[1], 1)))
+        return np.concatenate([row_hashes(self._X[rows[at]]) for at in blocks])
 
     def _dense(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         if hasattr(self._X, "indptr"):
             return np.asarray(self._X[rows][:, columns].toarray(), dtype=float)
-        step = max(1, VALUES // max(self._X.shape[1], 1))
-        dense = np.empty((len(rows), len(columns)))
-        for at in _blocks(len(rows), step):  # few whole rows, as they lie in the file
-            dense[at] = self._X[rows[at]][:, columns]
-        return dense
+        # few whole rows, as they lie in the file
+        blocks = _blocks(len(rows), max(1, VALUES // max(self._X.shape[1], 1)))
+        return np.vstack([self._X[rows[at]][:, columns] for at in blocks])
 
 
 def _blocks(n: int, size: int) -> Iterator[slice]:
