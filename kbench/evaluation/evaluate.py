@@ -21,7 +21,7 @@ from kbench.evaluation.checked_predictions import Committed, FittedMap, Predicti
 from kbench.evaluation.device import Device
 from kbench.evaluation.embedding import Data, Fitting
 from kbench.evaluation.fitting import FittedMethod, Tested, fit, fit_in_memory
-from kbench.evaluation.lazy_rows import Matrix, Rows
+from kbench.evaluation.lazy_rows import Matrix, Rows, whole
 from kbench.evaluation.method import Kernel, Method, MetricFunction
 from kbench.evaluation.scores import Evaluation, compute_scores, refuse_overwriting
 from kbench.evaluation.search import candidates, grid_size, search
@@ -32,7 +32,7 @@ from kbench.evaluation.splits import derive_seed, strata
 from kbench.evaluation.timing import Stopwatch, time_step
 from kbench.records import Dataset, Details, Inputs, Protocol
 
-WARM_UP_ROWS = 200
+WARM_UP_ROWS, WARM_UP_COLUMNS = 200, 1000
 
 Reveal = Callable[[Committed], np.ndarray]
 """Takes the predictions of the test set and returns its labels."""
@@ -354,7 +354,7 @@ def parts(inputs: Inputs, visible: Visible, protocol: Protocol) -> "tuple[Data, 
 
 
 def _warm_up(fitting: Fitting, best: Candidate) -> None:
-    """Fit and predict a few rows untimed: first calls load code and fill caches.
+    """Fit and predict a few rows and columns untimed: first calls load code and fill caches.
 
     A search has done so on more rows.
     """
@@ -366,8 +366,13 @@ def _warm_up(fitting: Fitting, best: Candidate) -> None:
         first = np.unique(strata(data.y, data.task), return_index=True)[1]
         rows = np.union1d(first, rng.permutation(len(rows))[: WARM_UP_ROWS - len(first)])
     try:
+        few, d = data.select(rows), data.X.shape[1]
+        if d > WARM_UP_COLUMNS and data.unlabeled is None and not data.pairwise:
+            # boosting of thousands of columns takes as long on a few rows as on all
+            columns = np.linspace(0, d - 1, WARM_UP_COLUMNS).astype(int)
+            few = replace(few, X=whole(few.X)[:, columns], kinds=np.array(few.kinds)[columns])
         fit_few = fit_in_memory if fitting.place([best])[0].is_host else fit
-        fit_few(fitting.select(rows), best).predict(data.rows(rows, rows))
+        fit_few(replace(fitting, data=few), best).predict(few.X)
     except Exception:
         # There may be too few rows for these parameters, which is not a failure of
         # the method; a real one comes again on all rows, where it is reported.

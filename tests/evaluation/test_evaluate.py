@@ -416,6 +416,21 @@ def test_a_warm_up_runs_every_step_on_a_few_rows_of_every_class(calls):
     assert all(most >= 10.0 for call, _, most, _ in calls if call in ("fit learner", "predict"))
 
 
+def test_a_warm_up_has_some_of_many_columns(monkeypatch):
+    widths = []
+
+    class Wide(FunctionTransformer):
+        def fit(self, X, y=None):
+            widths.append(X.shape[1])
+            return super().fit(X, y)
+
+    X = np.random.default_rng(0).normal(size=(40, 2500))
+    data = Dataset("wide", X, np.arange(40) % 2)
+    monkeypatch.setattr("kbench.evaluation.timing.SHORT_S", 0.0)
+    evaluate_split(data, 0, Method(EstimatorSpec(Wide), EstimatorSpec(Recorded)), Protocol())
+    assert widths == [1000, 2500]
+
+
 def test_unlabelled_rows_are_preprocessed_as_the_others(calls):
     X = np.arange(60.0)[:, None]
     parts = Split(0, np.arange(20), np.arange(20, 30), np.arange(30, 60))
