@@ -298,7 +298,6 @@ from kbench.results.stats import (
     holdout_ratio,
     holm,
     on_dataset,
-    pareto_front,
     ranks,
     scores,
 )
@@ -612,7 +611,6 @@ __all__ = [
     "page",
     "parameter_mistakes",
     "parameter_problems",
-    "pareto_front",
     "parse_toml",
     "parts",
     "picture",

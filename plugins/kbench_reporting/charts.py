@@ -250,8 +250,21 @@ def planned(
         vertical,
         heights,
         [metric.gain(value) < worst for value in values],
-        features.pareto_front(costs, [metric.gain(round(value, 12)) for value in values]),
+        pareto_front(costs, [metric.gain(round(value, 12)) for value in values]),
     )
+
+
+def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
+    """Return the points than which no other is at once cheaper and better, the cheapest first.
+
+    >>> pareto_front([1, 2, 3, 4], [0.8, 0.7, 0.9, 0.9])
+    [0, 2]
+    """
+    front: list[int] = []
+    for i in sorted(range(len(cost)), key=lambda i: (cost[i], -gain[i])):
+        if not front or gain[i] > gain[front[-1]]:
+            front.append(i)
+    return front
 
 
 def overlap(one: Box, other: Box) -> bool:

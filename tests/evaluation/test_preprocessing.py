@@ -101,6 +101,24 @@ def test_numeric_columns_get_medians_and_nominal_ones_the_commonest_value():
     np.testing.assert_array_equal(fitted.transform(X)[3], [2.0, 0.0])
 
 
+def test_columns_that_are_imputed_together_have_their_own_medians(monkeypatch):
+    calls, rng = [], np.random.default_rng(0)
+    partition = np.partition
+    monkeypatch.setattr(np, "partition", lambda *a, **kw: calls.append(1) or partition(*a, **kw))
+    X = rng.normal(size=(31, 600))
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[:, 7] = np.nan
+    kinds = ("numeric", "onehot") * 300
+    fitted = Imputer(kinds, indicates=True).fit(X.T)
+    medians = [
+        np.median(column[~np.isnan(column)]) if j != 7 else 0.0 for j, column in enumerate(X.T)
+    ]
+    np.testing.assert_array_equal(fitted.values_[::2], medians[::2])
+    np.testing.assert_array_equal(fitted.values_[[1, 7]], [np.nanmin(X[:, 1]), 0.0])
+    assert fitted.transform(X).shape == (31, 1200)
+    assert len(calls) == 1
+
+
 def test_a_column_without_any_value_becomes_zero():
     X = np.full((3, 1), np.nan)
     assert (Imputer(("numeric",)).fit(X.T).transform(X) == 0).all()

@@ -277,18 +277,6 @@ def test_lower_may_be_better():
     ]
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
-def test_pareto_front_is_what_nothing_dominates(points):
-    cost, gain = zip(*points, strict=True)
-    front = {points[i] for i in stats.pareto_front(cost, gain)}
-    expected = {
-        (c, g)
-        for c, g in points
-        if not any(a <= c and b >= g and (a, b) != (c, g) for a, b in points)
-    }
-    assert front == expected
-
-
 def row(dataset, feature_map, accuracy, **more):
     made = Row(dataset, feature_map, "ridge", "ok", n_splits_done=5, n_splits=5)
     return changed(made, accuracy=accuracy, **more)

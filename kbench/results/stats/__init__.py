@@ -19,7 +19,7 @@ plotting libraries along; they are checked against those packages.
 """
 
 from kbench.results.stats.compared import Scores, Standing, list_unmeasured, scores, standings
-from kbench.results.stats.fronts import Front, FrontPlace, Status, front, hypervolume, pareto_front
+from kbench.results.stats.fronts import Front, FrontPlace, Status, front, hypervolume
 from kbench.results.stats.pairs import (
     EQUAL,
     NO_TEST,

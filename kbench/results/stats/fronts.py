@@ -1,7 +1,6 @@
 """The Pareto front of gain against cost, and how certain each place on it is."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -43,19 +42,6 @@ class Front:
     low: float | None = None
     high: float | None = None
     reason: str = ""
-
-
-def pareto_front(cost: Sequence[float], gain: Sequence[float]) -> list[int]:
-    """Return the points than which no other is at once cheaper and better, the cheapest first.
-
-    >>> pareto_front([1, 2, 3, 4], [0.8, 0.7, 0.9, 0.9])
-    [0, 2]
-    """
-    front: list[int] = []
-    for i in sorted(range(len(cost)), key=lambda i: (cost[i], -gain[i])):
-        if not front or gain[i] > gain[front[-1]]:
-            front.append(i)
-    return front
 
 
 def front(

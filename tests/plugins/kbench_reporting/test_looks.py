@@ -3,9 +3,11 @@
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kbench.report.charts import SHAPES, Style, Styles
-from kbench_reporting.charts import _CORNERS, outline
+from kbench_reporting.charts import _CORNERS, outline, pareto_front
 from kbench_reporting.pictures import _MARKERS
 from tests.support.report_rows import changed, row
 
@@ -32,3 +34,15 @@ def test_shapes_and_their_halves_are_distinct_and_drawn(shape):
         assert max(xs) == 50
         assert min(xs) < 35
     assert len(_MARKERS) == len(_CORNERS) + 1 == SHAPES
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=12))
+def test_pareto_front_is_what_nothing_dominates(points):
+    cost, gain = zip(*points, strict=True)
+    front = {points[i] for i in pareto_front(cost, gain)}
+    expected = {
+        (c, g)
+        for c, g in points
+        if not any(a <= c and b >= g and (a, b) != (c, g) for a, b in points)
+    }
+    assert front == expected
