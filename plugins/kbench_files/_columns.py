@@ -87,9 +87,7 @@ class ColumnScan:
         Free text becomes categories where `any_text` is allowed.
         """
         if self._is_numeric or not (self._different or self._declared):
-            values = self._join(np.nan) if self._keeps_values else None
-            if values is not None:
-                values = values.astype(np.float64, copy=False)
+            values = self._join(np.nan).astype(np.float64) if self._keeps_values else None
             return Column(self.name, "numeric", (), values)
         if self._declared is not None:
             names = [str(value) for value in self._declared]
@@ -123,14 +121,14 @@ class ColumnScan:
         )
 
     def _add_declared(self, series: pandas.Series) -> None:
-        self._declared = {} if self._declared is None else self._declared
-        codes = self._declared
+        codes = self._declared = {} if self._declared is None else self._declared
         new = [codes.setdefault(category, len(codes)) for category in series.cat.categories]
         if self._keeps_values:
             self._blocks.append(np.array([*new, -1], np.int32)[np.asarray(series.cat.codes)])
 
     def _compact(self) -> None:
-        self._different = [pandas.concat(self._different, ignore_index=True).drop_duplicates()]
+        if len(self._different) > 1:
+            self._different = [pandas.concat(self._different, ignore_index=True).drop_duplicates()]
         self._n_different = self._n_compact = len(self._different[0])
         if self._n_compact > MAX_DIFFERENT:
             raise DatasetError(
@@ -171,5 +169,6 @@ def is_free_text(different: Sequence[Any], n_rows: int) -> bool:
     >>> is_free_text([f"comment {i}" for i in range(60)], n_rows=100)
     True
     """
-    mixed = {type(value) for value in different} - {str, bool}
-    return bool(mixed) or (len(different) > TEXT_ABOVE and len(different) > n_rows / 2)
+    return not {*map(type, different)} <= {str, bool} or (
+        len(different) > TEXT_ABOVE and len(different) > n_rows / 2
+    )

@@ -6,7 +6,7 @@ import csv
 import io
 import itertools
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,6 +31,9 @@ OPTIONS: dict[str, object] = {
 }
 """Options with which pandas reads a CSV file."""
 
+FEW_TEXTS = 1000
+"""Maximum number of distinct strings that are stripped without pandas, which takes longer."""
+
 RAGGED = 10
 """Rows with too few or too many values that a message lists."""
 
@@ -54,8 +57,9 @@ def csv_rows(path: str | Path, drop: Sequence[str] = (), **given: object) -> Ope
         for name, value in vars(detected.dialect).items()
         if name not in settings and value != usual[name]
     }
-    rows = CsvRows(str(path), detected.dialect, drop)
-    return Opened(rows, guessed, detected.sentence, detected.doubts)
+    return Opened(
+        CsvRows(str(path), detected.dialect, drop), guessed, detected.sentence, detected.doubts
+    )
 
 
 class _Rewritten(io.RawIOBase):
@@ -319,20 +323,29 @@ def _clean_names(
             continue
         if pandas.api.types.infer_dtype(series) != "string":
             continue
+        is_asked = bool(dialect.thousands) if converted is None else name in converted
+        different = series.unique()
+        if not is_asked and len(different) <= FEW_TEXTS and _are_clean(different, missing):
+            continue
         cells = series.str.strip()
         cells = cells.mask(cells.isin(missing))
         is_changed = not cells.equals(series)
         if is_changed:
             columns[name] = cells
-        if converted is not None and name not in converted:
+        if converted is not None and not is_asked:
             continue
-        present = cells.dropna()
-        asked = is_changed or bool(dialect.thousands) or converted is not None
-        if asked and len(present) and present.str.fullmatch(dialect.number).all():
+        present = cells.dropna() if is_asked or is_changed else cells[:0]
+        if len(present) and present.str.fullmatch(dialect.number).all():
             plain = dialect.plain(cells) if dialect.thousands or dialect.decimal != "." else cells
             columns[name] = pandas.to_numeric(plain)
             numbers.add(name)
     return columns, numbers
+
+
+def _are_clean(different: Iterable[object], missing: Set[str]) -> bool:
+    """Whether texts have no blanks around them, and are no marks of missing values."""
+    texts = {each for each in different if isinstance(each, str)}
+    return {*map(str.strip, texts)} == texts and texts.isdisjoint(missing)
 
 
 def _is_plain(dtype: object) -> bool:
@@ -352,7 +365,7 @@ def _kind(series: pandas.Series) -> str:
         return str(series.dtype)
     inferred = pandas.api.types.infer_dtype(series, skipna=True)
     if inferred == "string":
-        first = series[series.notna()].iloc[0]
+        first = next(filter(pandas.notna, series))
         is_text = not (first in MISSING or is_number(first)) or len(text_places(series))
         return "text" if is_text else "other"
     return "bool" if inferred == "boolean" else "other"
@@ -369,12 +382,15 @@ def _note_text(
     scan: Scan, series: pandas.Series, start: int, is_after_numbers: bool, dialect: Dialect
 ) -> None:
     """Note the first text in a column that begins with numbers."""
-    texts = series.astype(str)
-    is_text = series.notna() & ~texts.isin(MISSING) & ~texts.str.fullmatch(dialect.number)
-    places = np.flatnonzero(is_text)
-    if len(places) and (is_after_numbers or series.iloc[: places[0]].notna().any()):
-        row, string = start + places[0] + 1, str(series.iloc[places[0]])[:40]
-        scan.note = f" (numbers before row {row:,}, which has {string!r})"
+    # the first values decide, most often the first one
+    for row, string in (
+        (row, str(value)) for row, value in enumerate(series, start + 1) if pandas.notna(value)
+    ):
+        if not (string in MISSING or dialect.number.fullmatch(string)):
+            if is_after_numbers:
+                scan.note = f" (numbers before row {row:,}, which has {string[:40]!r})"
+            return
+        is_after_numbers = True
 
 
 def _check_header(names: list[str], label: str, dialect: Dialect) -> None:

@@ -100,8 +100,11 @@ def encode(rows: TableRows, roles: Roles, facts: Mapping[str, str]) -> tuple[Dat
         na_values=list(roles.texts.na_values),
         units=[column.spec for name, column in units.items() if name in features],
     )
-    read = partial(_encoded_blocks, rows, encoder, typed)
-    table = Table([column for columns in by_name.values() for column in columns], n_rows, read=read)
+    table = Table(
+        [column for columns in by_name.values() for column in columns],
+        n_rows,
+        read=partial(_encoded_blocks, rows, encoder, typed),
+    )
     facts = {**facts, "encoder": encoder}
     return to_dataset(table, label, target, drop, roles.task, weight, **facts), n_rows
 
