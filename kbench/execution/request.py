@@ -16,7 +16,6 @@ from kbench import machine
 from kbench._version import __version__
 from kbench.errors import DatasetError, KbenchError, LeftOutError
 from kbench.evaluation.device import ADDRESS_MIB
-from kbench.evaluation.lazy_rows import row_hashes
 from kbench.evaluation.scores import compute_scores
 from kbench.evaluation.split_view import Assignment, assign
 from kbench.evaluation.splits import row_groups
@@ -178,8 +177,8 @@ class Assignments:
         dataset = self.cache.load(task.checksum)
         checksum, groups = self._groups
         if checksum != task.checksum and not dataset.pairwise:
-            n = len(np.unique(row_hashes(dataset.X)))  # equal rows have equal hashes
-            groups = np.arange(n) if n == dataset.X.shape[0] else row_groups(dataset.X)
+            has_copies = self.cache.describe(task.checksum).duplicate_fraction > 0
+            groups = row_groups(dataset.X) if has_copies else np.arange(dataset.X.shape[0])
             self._groups = task.checksum, groups
         assignment = assign(dataset, protocol, task.split_index, groups)
         if len(dataset.y) <= KEEP_ROWS:

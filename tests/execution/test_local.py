@@ -491,3 +491,13 @@ def test_test_rows_that_equal_a_training_row_are_known(n_copies, tmp_path):
         expected = assign(data, cell.protocol, each.visible.index)
         assert each.seen.tolist() == expected.seen.tolist()
     assert any(each.seen.any() for each in found) == bool(n_copies)
+
+
+def test_rows_whose_hashes_are_known_are_not_hashed_again(tmp_path, monkeypatch):
+    data = Dataset("rows", X=np.arange(120.0).reshape(40, 3), y=np.arange(40) % 2)
+    cache = DataCache(tmp_path)
+    cache.store(data)
+    monkeypatch.delattr("kbench.evaluation.lazy_rows.hash_values")
+    cell = Cell(Ref("rows"), Ref("identity"), Ref("ridge"), Protocol(n_folds=4))
+    found = Assignments(cache).get(Task(cell, 0, "a", checksum=data.checksum))
+    assert not found.seen.any()
