@@ -249,7 +249,7 @@ def _dense(table: Table, features: list[int], width: int, labelled: Any, origin:
         # few rows at a time: column by column, every value would be another page
         for first in range(0, n_rows, step):
             parts = [part[first : first + step] for part in values]
-            block = np.zeros((len(parts[0]), width), dtype)
+            block = np.zeros((len(parts[0]), width), dtype, order="F")
             _fill(block, columns, parts)
             if labelled is not None:
                 at = start + first
