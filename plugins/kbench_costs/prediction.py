@@ -172,7 +172,7 @@ def predict(
     --------
     >>> trials = [Trial(n, False, "ok", n / 1000, n / 100) for n in (2000, 4000, 8000)]
     >>> print(predict(trials, 80_000))
-    77 s of CPU time and 762 MiB
+    77 s of CPU time and 757 MiB
     """
     trials = [replace(each, memory_mib=each.memory_mib + each.blocks_mib) for each in trials]
     good = [trial for trial in trials if trial.status == "ok" and trial.n_threads == 1]
