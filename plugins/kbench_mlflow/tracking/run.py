@@ -47,16 +47,17 @@ def cut_all(values: Mapping[str, str], limit: int) -> dict[str, str]:
 def escape_name(names: Collection[str]) -> dict[str, str]:
     """Map names into MLflow's alphabet, distinct ones staying distinct.
 
-    >>> escape_name(["a b", "ä", "../x"])
-    {'a b': 'a b', 'ä': '_', '../x': '_/x'}
+    >>> escape_name(["a b", "ä", "../x", "..0"])
+    {'a b': 'a b', 'ä': '_', '../x': '_/x', '..0': '_0'}
     >>> len(set(escape_name(["ä", "ö", "_"]).values()))
     3
     """
     clean = {}
     for name in names:
         parts = re.sub(r"[^A-Za-z0-9_.\-/ :]", "_", name).split("/")
-        kept = "/".join("_" if part in (".", "..") else part for part in parts if part)
-        clean[name] = kept[:KEY_CHARS] or "_"
+        # MLflow allows no path that is shorter when normalised, and none that begins with ".."
+        kept = "/".join(re.sub(r"^\.$|^\.\.", "_", part) for part in parts if part)
+        clean[name] = (kept if len(kept) <= KEY_CHARS else kept[:KEY_CHARS].rstrip("/.")) or "_"
     counts = Counter(clean.values())
     return {
         old: new if counts[new] == 1 or new == old else f"{new[: KEY_CHARS - 7]}_{sha(old)[:6]}"

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kbench_mlflow.tracking.run import cut, escape_name, printable
@@ -119,6 +119,8 @@ def test_names_and_values_from_anywhere_are_accepted(store, uci):
 
 @settings(max_examples=50)
 @given(st.lists(st.text(max_size=300), unique=True, max_size=8))
+@example(["..0", ".", "...", "a/..", "a/.b"])
+@example([249 * "a" + "/b", 248 * "a" + "/.b", 300 * "a", 301 * "a"])
 def test_names_become_allowed_and_stay_distinct(names):
     from mlflow.utils.validation import _validate_metric_name
 
