@@ -152,7 +152,8 @@ def _present_medians(block: np.ndarray, n_present: np.ndarray) -> np.ndarray:
     """Return the medians of the values of rows that are not NaN, 0 for a row without any."""
     places = np.array([np.maximum(n_present - 1, 0) // 2, n_present // 2])  # NaN come last
     lower, upper = np.partition(block, np.unique(places), axis=1)[np.arange(len(block)), places]
-    return np.where(n_present % 2, lower, np.where(n_present, (lower + upper) / 2, 0.0))
+    medians = np.where(n_present % 2, lower, np.where(n_present, (lower + upper) / 2, 0.0))
+    return medians + 0.0  # no zero has a sign
 
 
 class Preprocessing:
@@ -208,8 +209,9 @@ class Preprocessing:
             numeric = np.delete(np.arange(parts[0].shape[1]), find_categories(self.kinds))
             for column in numeric.tolist():
                 yield np.concatenate([sample.column(column) for sample in samples])
-            # means of categories are never missing: any row will do
-            yield from self._encode(parts[0][:1])[:, len(numeric) :].T
+            # means of categories are never missing: any row will do, as often as there are rows
+            means = self._encode(parts[0][:1])[:, len(numeric) :]
+            yield from np.repeat(means, sum(sample.shape[0] for sample in samples), axis=0).T
 
         self._fit(iterate_blocks, iterate_columns, is_sparse(parts[0].matrix))
         return self

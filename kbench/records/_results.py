@@ -202,7 +202,8 @@ class Trial(AsJson):
     """A task on a sample of the training rows of its split: `n_rows` of them.
 
     With `has_metrics`, metrics that are computed from a number of rows had all of these; else they
-    had a sample. `seconds` is the CPU time of the task, `memory_mib` its peak memory.
+    had a sample. `seconds` is the CPU time of the task, `memory_mib` its peak memory; `blocks_mib`
+    is what larger blocks of all rows need. With `from_sums` it was fitted from sums over blocks.
     """
 
     n_rows: int
@@ -212,6 +213,7 @@ class Trial(AsJson):
     memory_mib: float
     n_threads: int = 1
     blocks_mib: float = 0.0
+    from_sums: bool = False
 
 
 @dataclass(frozen=True)

@@ -180,12 +180,13 @@ class _Costs:
         other = max(narrower, key=_width)
         trials, ratio = self._known[other.key], _width(planned) / _width(other)
         predicted = None
-        if trials[0].seconds * ratio**2 > LONG_S and planned.key not in self._known:
+        if trials[0].seconds * ratio**2 > LONG_S and not self._known.get(planned.key):
             predicted = task_cost(self._run, planned)
         if predicted is None:
             return self._work(planned, 0, (trials, ratio))
-        if other.cost and any(trial.blocks_mib for trial in trials):
-            memory = of_cells.wider_memory(planned, ratio, other.cost.memory_mib)
+        if other.cost and any(trial.from_sums for trial in trials):
+            narrow, registry = other.cost.memory_mib, self._run.registry
+            memory = of_cells.wider_memory(planned, registry, ratio, narrow)
             predicted = replace(predicted, memory_mib=memory)
         return Prediction(predicted)
 
@@ -211,7 +212,7 @@ class _Costs:
             return self._on_gpu(planned, task, samples)
         subject = self._subject(planned.key, planned.cell, task, samples)
         if narrower:
-            subject.growing = of_cells.wider_growth(*narrower, samples.n_rows)
+            subject.growing = of_cells.wider_growth(*narrower, samples.n_rows, subject.growth[0])
         if not subject.trials:
             self._try(subject, len(planned.missing))
             self._keep(subject)
@@ -239,7 +240,7 @@ class _Costs:
         if not found or "transfer_time_s" not in found["metrics"]:
             return None
         per_component = found["metrics"]["n_components"] / narrow
-        in_passes = any(note.startswith("fitted in passes") for note in found["details"]["notes"])
+        in_passes = of_cells.is_in_passes(found)
 
         def need(n: int) -> Estimate:
             return of_cells.gpu_memory(planned, self._run.registry, in_passes, n * per_component)
@@ -363,7 +364,8 @@ class _Costs:
         memory, found = max(outcome.peak_memory_mib, least), outcome.value or {}
         blocks = of_cells.memory_of_blocks(found, protocol, n_rows, samples.n_rows)
         costs = outcome.status, outcome.cpu_s, memory, n_threads, blocks * (not has_metrics)
-        subject.trials.append(Trial(n_rows, has_metrics, *costs))
+        from_sums = blocks > 0 and not of_cells.is_in_passes(found)
+        subject.trials.append(Trial(n_rows, has_metrics, *costs, from_sums))
         return subject.trials[-1]
 
     def _keep(self, subject: _Subject) -> None:

@@ -69,12 +69,16 @@ class Growth:
         exponents = np.array(list(product(self.least, (0.0, *_EXPONENTS[self.most >= _EXPONENTS]))))
         rows, values = np.array(points, dtype=np.float64).T
         terms = (rows[:, None] / rows.max()) ** exponents[:, None] / values[:, None]
-        targets = np.ones(len(points))
+        targets, at = np.ones(len(points)), (n_rows / rows.max()) ** exponents
+        found = np.array(_laws(terms, targets, at))
         if growing is not None:
             weight = self.noise / spread_of(growing)
-            growth = (n_rows / rows.max()) ** exponents[:, None] * [0, weight / growing.value]
-            terms, targets = np.hstack([terms, growth]), np.append(targets, weight)
-        errors, costs, variances = _laws(terms, targets, (n_rows / rows.max()) ** exponents)
+            growth = at[:, None] * [0, weight / growing.value]
+            both = _laws(np.hstack([terms, growth]), np.append(targets, weight), at)
+            # trials decide where they contradict it, as if it were far too large
+            found[0] += weight**2
+            found = np.where(found[0] < both[0], found, both)
+        errors, costs, variances = found
         # of a Cauchy distribution: another exponent is unlikely, and not impossible
         scaled = ((exponents[:, 1:] - [self.exponent, 2.0]) / self.exponent_scale) ** 2
         prior = np.where(exponents[:, 1] == 0, same, 1 / (1 + scaled) @ [1.0, pairs])
@@ -214,9 +218,9 @@ def predict(
         law, same = (replace(law, noise=NOISE_OF_BLOCKS), SAME) if blocks else (law, 0.0)
         memory = law.predict(points, n_rows, same=same).map(lambda mib: mib - added)
         metrics = [trial.memory_mib - HELD * other.memory_mib for trial, other in both]
-        with_held = max([0.0, *metrics]) + HELD * memory.value
+        of_metrics = max([0.0, *metrics])
         more = max([0.0, *(trial.memory_mib - alone.memory_mib for trial, alone in together)])
-        memory = memory.map(lambda mib: max(least, more + max(with_held, mib)))
+        memory = memory.map(lambda mib: max(least, more + max(of_metrics + HELD * mib, mib)))
     return Cost(memory, seconds, bool(over))
 
 
@@ -259,7 +263,7 @@ def rows_that_need(trials: Sequence[Trial], memory_mib: float, n_rows: int, *gro
 
 
 def growing_seconds(
-    trials: Sequence[Trial], n_rows: int, factor: float, factor_sd: float
+    trials: Sequence[Trial], n_rows: int, pairs: float, factor: float, factor_sd: float
 ) -> Estimate | None:
     """Estimate the growing part of a method's time on `n_rows` rows from trials of a similar one.
 
@@ -270,7 +274,7 @@ def growing_seconds(
     points = _points({trial.n_rows: trial for trial in good})
     if not points:
         return None
-    known = TIME.predict(points, n_rows)
+    known = TIME.predict(points, n_rows, pairs)
     grown = known.value - points[0][1]
     if grown <= 2 * TIME.noise * known.value:
         return None

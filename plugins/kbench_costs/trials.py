@@ -120,14 +120,22 @@ def memory_of_blocks(found: Mapping[str, Any], protocol: Protocol, n_rows: int, 
     return float(size / 2**20)
 
 
-def wider_memory(planned: PlannedCell, ratio: float, narrow: Estimate) -> Estimate:
-    """Predict the memory of a fit from blocks, given that of an embedding `ratio` times narrower.
+def is_in_passes(found: Mapping[str, Any]) -> bool:
+    """Whether the method of a result was fitted in passes over blocks, and not from sums."""
+    return any(note.startswith("fitted in passes") for note in found["details"]["notes"])
+
+
+def wider_memory(
+    planned: PlannedCell, registry: Registry, ratio: float, narrow: Estimate
+) -> Estimate:
+    """Predict the memory of a fit from sums, given that of an embedding `ratio` times narrower.
 
     It has larger blocks, sums of the folds and matrices that are computed from them.
     """
     facts, protocol, width = planned.dataset, planned.cell.protocol, get_width(planned.cell) or 1
     assert facts is not None
-    n_folds, of_value = protocol.inner_folds, np.dtype(protocol.block_dtype).itemsize
+    n_folds = _n_parts(protocol, n_candidates(planned.cell, registry) > 1)
+    of_value = np.dtype(protocol.block_dtype).itemsize
     n_rows = min(BLOCK_ROWS, task_rows(facts.n_samples, protocol)[0] // n_folds)
 
     def size(columns: float) -> float:
@@ -139,13 +147,15 @@ def wider_memory(planned: PlannedCell, ratio: float, narrow: Estimate) -> Estima
     )
 
 
-def wider_growth(trials: Sequence[Trial], ratio: float, n_rows: int) -> Estimate | None:
+def wider_growth(
+    trials: Sequence[Trial], ratio: float, n_rows: int, pairs: float
+) -> Estimate | None:
     """Predict the part of the time that grows from trials of an embedding `ratio` times narrower.
 
     It is between that of the embedding and that of the products of its columns.
     """
     slope, sd = TIME_SLOPES[-1], SLOPE_OF_ROWS_SD * math.log(ratio)
-    return growing_seconds(trials, n_rows, ratio**slope, sd)
+    return growing_seconds(trials, n_rows, pairs, ratio**slope, sd)
 
 
 def _n_parts(protocol: Protocol, has_search: bool) -> int:

@@ -82,7 +82,7 @@ def sketch(X: object, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
 
 
 def _column_facts(keys: np.ndarray) -> int:
-    """Return a hash of values in any order from those of each; 0 for a few different ones.
+    """Return a hash of values in any order, given the hash of each; 0 if few differ.
 
     The first values, which are sorted in less time, often are different enough.
     """

@@ -42,11 +42,14 @@ SIGNAL = np.sin(INPUTS[:, 0]) + INPUTS[:, 1] * INPUTS[:, 2] + 0.3 * rng.normal(s
 HOLES = INPUTS.copy()
 HOLES[::7, 1] = HOLES[::5, 2] = HOLES[::7, 3] = np.nan
 CODES = np.column_stack([rng.integers(0, 6, 500), INPUTS])
+KINDS = ("target_encoded", *["numeric"] * 4)
+CODES_HOLES = np.column_stack([CODES[:, 0], HOLES])
 OF = {
     "numbers": lambda: (INPUTS, {}),
     "far": lambda: (INPUTS + 1e3, {}),
     "holes": lambda: (HOLES, {}),
-    "categories": lambda: (CODES, {"feature_kinds": ("target_encoded", *["numeric"] * 4)}),
+    "categories": lambda: (CODES, {"feature_kinds": KINDS}),
+    "categories, holes": lambda: (CODES_HOLES, {"feature_kinds": KINDS}),
     "sparse": lambda: (scipy.sparse.csr_matrix(np.where(abs(INPUTS) > 1, INPUTS, 0)), {}),
 }
 WEIGHTS = rng.uniform(0.1, 2.0, 500)
@@ -90,7 +93,7 @@ def inner_scores(result):
 def check_blocks(kind, n_classes, weighted, block, fit_bytes, **protocol):
     """Compare a split in memory with the same in blocks."""
     data = make_dataset(kind, n_classes, weighted)
-    missing = "impute_with_indicators" if kind == "holes" else "error"
+    missing = "impute_with_indicators" if "holes" in kind else "error"
     method = Method(RFF, RIDGE if n_classes else REGRESSOR)
     given = data, 1, method, replace(PROTOCOL, missing=missing, **protocol)
     expected, in_memory = evaluated(*given)
@@ -107,6 +110,7 @@ def check_blocks(kind, n_classes, weighted, block, fit_bytes, **protocol):
         ("far", 0, "standard"),
         ("holes", 2, "minmax"),
         ("categories", 2, "minmax"),
+        ("categories, holes", 2, "minmax"),
         ("sparse", 3, "unit_ball"),
     ],
 )

@@ -124,6 +124,11 @@ def test_a_column_without_any_value_becomes_zero():
     assert (Imputer(("numeric",)).fit(X.T).transform(X) == 0).all()
 
 
+def test_a_median_of_zeros_has_no_sign():
+    X = np.array([[-0.0, -0.0], [-0.0, 1.0], [1.0, np.nan]])
+    assert not np.signbit(Imputer(("numeric",) * 2).fit(X.T).values_).any()
+
+
 def test_imputing_is_the_first_step():
     X = np.array([[0.0], [10.0], [np.nan]])
     steps = fit(Preprocessing("minmax", kinds=("numeric",), missing="impute"), X)

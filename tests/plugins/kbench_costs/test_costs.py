@@ -435,7 +435,8 @@ class Widths:
         monkeypatch.setattr(costs, "family", lambda run, planned: self.cells)
 
     def planned(self, width, data="large"):
-        cell = Cell(Ref(data), Ref("rff", {"n_components": width}), Ref("ridge"), Protocol())
+        protocol = Protocol(refit_maps_in_inner_folds=False)
+        cell = Cell(Ref(data), Ref("rff", {"n_components": width}), Ref("ridge"), protocol)
         facts = DatasetFacts("c" * 64, n_samples=200_000, n_features=3)
         self.cells.append(PlannedCell(cell, f"{data} {width}", facts, 5))
         return self.cells[-1]
@@ -449,7 +450,7 @@ def widths(monkeypatch):
 @pytest.fixture
 def predictor():
     found = costs._Costs.__new__(costs._Costs)
-    found._run, found._known = None, {}
+    found._run, found._known = SimpleNamespace(registry=build(list_plugins())), {}
     return found
 
 
@@ -477,10 +478,15 @@ def test_a_wide_embedding_with_a_long_trial_has_none(widths, predictor, monkeypa
     monkeypatch.setattr(costs, "task_cost", lambda run, planned: usual)
     narrow, wide = widths.planned(1024), widths.planned(4096)
     narrow.cost = Cost(Estimate(130.0, 120.0, 140.0))
-    predictor._known[narrow.key] = [Trial(2048, False, "ok", 1.1, 70.0)]
+    # one matrix, or blocks in passes: Hessians are more than that
+    for blocks_mib in (0.0, 50.0):
+        predictor._known[narrow.key] = [Trial(2048, False, "ok", 1.1, 70.0, 1, blocks_mib)]
+        assert predictor._predict_wide(wide).cost == usual
+    # nor does a list without trials, of another limit, bring one
+    predictor._known[wide.key] = []
     assert predictor._predict_wide(wide).cost == usual
     # blocks and matrices of the columns are known: three folds and the solution have eight of them
-    predictor._known[narrow.key] = [Trial(2048, False, "ok", 1.1, 70.0, blocks_mib=50.0)]
+    predictor._known[narrow.key] = [Trial(2048, False, "ok", 1.1, 70.0, 1, 50.0, from_sums=True)]
     found = predictor._predict_wide(wide).cost
     assert found.seconds == usual.seconds
     assert 0.7 < found.memory_mib.value / (130 + 8 * (4096**2 - 1024**2) * 8 / 2**20) < 1.3

@@ -1,4 +1,4 @@
-"""Colours of learners and shapes of families."""
+"""Colours of learners, shapes of families, and the front of a chart."""
 
 from xml.etree import ElementTree
 
