@@ -33,7 +33,8 @@ class UnitBall:
     def partial_fit(self, X: Matrix) -> "UnitBall":
         """Learn the largest norm of a row of a dense or CSR matrix, from more rows."""
         self._largest = max(self._largest, float(_row_norms(X).max(initial=0.0)))
-        self.scale_ = self._largest or 1.0
+        # squares of smaller values are no normal numbers, and such norms too small
+        self.scale_ = self._largest if self._largest > 1e-150 else 1.0
         return self
 
     def transform(self, X: Matrix) -> Matrix:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -33,6 +33,8 @@ def test_minmax_puts_training_and_test_rows_into_the_unit_cube(X, X_test):
 
 
 @given(matrices, matrices)
+@example(np.full((6, 3), 4.09867693e-162), np.zeros((6, 3)))
+@example(np.full((6, 3), 1e-149), np.full((6, 3), 1e-162))
 def test_unit_ball_keeps_directions_and_bounds_norms(X, X_test):
     steps = fit(Preprocessing("unit_ball"), X)
     for each in (X, X_test):
