@@ -80,6 +80,7 @@ _COMPLETIONS: Mapping[str, Callable[..., list[str]]] = {
     "metric": completion.metrics,
     "suite": completion.suites,
 }
+_SHORT = {"jobs": "-j"}
 
 
 def options_from(function: str, own: Sequence[str] = ()) -> Callable[[Callable[..., None]], Any]:
@@ -144,7 +145,7 @@ def _make_option(
     if parameter.default is parameter.empty:
         argument = typer.Argument(help=help_, autocompletion=complete)
         return parameter.replace(annotation=Annotated[type_, argument])
-    flags = [_flag(name, is_list), *(["-j"] if name == "jobs" else [])]
+    flags = [_flag(name, is_list), *filter(None, [_SHORT.get(name)])]
     metavar = "PATTERN" if "pattern" in help_ else _METAVARS.get(name)
     made = typer.Option(*flags, metavar=metavar, autocompletion=complete, help=help_)
     return parameter.replace(annotation=Annotated[type_, made])

@@ -133,15 +133,7 @@ def score_one(
     is_known = ~_differ(values[right_], x_test)
     if nominal:
         return score(np.where(is_known[:, None], means[right_], sums[-1:] / len(x)), test, train)
-    # how far numbers are from one of the rising values to the next; beyond the ends, the two last
-    # values count
-    after = np.clip(right_, min(1, len(values) - 1), None)
-    before = np.maximum(after - 1, 0)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        part = (x_test - values[before]) / (values[after] - values[before])
-    part = np.where(np.isfinite(part), np.clip(part, -FARTHEST, FARTHEST), 0.5)
-    # exactly, as an infinite value has no distance
-    part = np.where(is_known, np.where(right_ == after, 1.0, 0.0), part)
+    part, before, after = _interpolate_between(values, x_test, is_known, right_)
     predicted = [
         (1 - share) * means[before] + share * means[after]
         for share in (np.clip(part, 0.0, 1.0)[:, None], part[:, None])
@@ -152,6 +144,22 @@ def score_one(
     high = np.minimum(np.searchsorted(x, x_test, "right") + WINDOW, len(x))
     predicted.append((sums[high] - sums[low]) / (high - low)[:, None])
     return max(score(each, test, train) for each in predicted)
+
+
+def _interpolate_between(
+    values: np.ndarray, x: np.ndarray, is_known: np.ndarray, right: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return how far numbers are from one of the rising values to the next, and which these are.
+
+    Beyond the ends the two last values count.
+    """
+    after = np.clip(right, min(1, len(values) - 1), None)
+    before = np.maximum(after - 1, 0)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        part = (x - values[before]) / (values[after] - values[before])
+    part = np.where(np.isfinite(part), np.clip(part, -FARTHEST, FARTHEST), 0.5)
+    # exactly, as an infinite value has no distance
+    return np.where(is_known, np.where(right == after, 1.0, 0.0), part), before, after
 
 
 def _on_a_line(x: np.ndarray, y: np.ndarray, x_test: np.ndarray) -> np.ndarray:

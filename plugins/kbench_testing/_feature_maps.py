@@ -296,11 +296,7 @@ def check_input_gradient(subject: Subject) -> None:
     )
     if not same(single, gradients[0], rtol=1e-6):
         raise subject.fail("input_gradient of one of two functions differs from that of it alone")
-    step, slopes = 1e-5, []
-    for unit in np.eye(rows.shape[1]) * step:
-        above, below = (dense(subject.output(fitted, rows + sign * unit)) for sign in (1, -1))
-        slopes.append(coef @ (above - below).T / (2 * step))
-    expected = np.stack(slopes, axis=-1)  # central differences
+    expected = _differences(subject, fitted, rows, coef)
     scale = max(float(np.abs(expected).max()), 1e-300)
     # a row at a face between two cells has no derivative
     far = (np.abs(gradients - expected) > 1e-3 * scale).any(axis=(0, 2)).mean()
@@ -309,6 +305,17 @@ def check_input_gradient(subject: Subject) -> None:
         f"input_gradient differs from finite differences of transform in {far:.0%} of the "
         "rows; it must be the gradient of coef . phi(x) in x, with all factors of phi",
     )
+
+
+def _differences(
+    subject: Subject, fitted: Estimator, X: np.ndarray, coef: np.ndarray
+) -> np.ndarray:
+    """Return central differences of functions of the features, in the shape of gradients."""
+    step, slopes = 1e-5, []
+    for unit in np.eye(X.shape[1]) * step:
+        above, below = (dense(subject.output(fitted, X + sign * unit)) for sign in (1, -1))
+        slopes.append(coef @ (above - below).T / (2 * step))
+    return np.stack(slopes, axis=-1)
 
 
 def _width(subject: Subject, X: np.ndarray, n_components: int) -> int:

@@ -108,11 +108,10 @@ def minimise_over_ball(
     predictor and corrector. The box of b has ``low < high``. The result is always a
     feasible pair; its duality gap is at most `tol` if it `converged`.
     """
-    # the v with G v = t: if it is in the ball, the constraint is inactive
-    v = solve_triangular(factor.G[factor.pivots], target[factor.pivots], lower=True)
-    if v @ v <= B and np.max(np.abs(factor.G @ v - target)) <= 0.1 * tol:
-        loss = mean_loss(target - factor.G @ v, low, high)
-        return Solution(v, np.clip(0.0, low, high), loss, 0.0, 0, True)
+    interpolant = _interpolant(factor, target, B, tol)
+    if interpolant is not None:
+        loss = mean_loss(target - factor.G @ interpolant, low, high)
+        return Solution(interpolant, np.clip(0.0, low, high), loss, 0.0, 0, True)
 
     point = _Interior(factor.G, target, low, high, np.sqrt(B))
     best = Solution(point.u, point.b, np.inf, -np.inf, 0, False)
@@ -185,10 +184,7 @@ class _Interior:
         )
         # the linearised ball is the ball only near u: steps are at most as long as its radius
         longest = 1.0 / max(1.0, float(np.linalg.norm(step.u)))
-        length = min(longest, 0.995 * self._longest(step, above, below))
-        for name in _Step._fields:
-            setattr(self, name, getattr(self, name) + length * getattr(step, name))
-        self.Gb = self.radius * (self.G.T @ self.b)
+        self._move(step, min(longest, 0.995 * self._longest(step, above, below)))
 
     def _newton_system(self, above, below):
         """Linearise the conditions, eliminated down to r unknowns and lam.
@@ -197,11 +193,7 @@ class _Interior:
         the second-order term of the ball.
         """
         D = self.p / above + self.q / below
-        # lam I + G' diag(radius^2 / D) G, over blocks of rows
-        H, root = self.lam * np.eye(self.G.shape[1]), np.sqrt(self.radius**2 / D)
-        for start in range(0, len(self.G), ROWS):
-            block = self.G[start : start + ROWS] * root[start : start + ROWS, None]
-            H += block.T @ block
+        H = _normal_matrix(self.G, self.radius**2 / D, self.lam)
         H = cho_factor(H, lower=True, overwrite_a=True)
         Hu = cho_solve(H, self.u)
         border = self.u @ Hu + self.slack / self.lam
@@ -239,6 +231,27 @@ class _Interior:
             -step.slack / self.slack,
         )
         return 1.0 / fastest if fastest > 0 else np.inf
+
+    def _move(self, step, length):
+        for name in _Step._fields:
+            setattr(self, name, getattr(self, name) + length * getattr(step, name))
+        self.Gb = self.radius * (self.G.T @ self.b)
+
+
+def _interpolant(factor, target, B, tol):
+    """Return the v with G v = t if it exists in the ball: the constraint is inactive."""
+    v = solve_triangular(factor.G[factor.pivots], target[factor.pivots], lower=True)
+    return v if v @ v <= B and np.max(np.abs(factor.G @ v - target)) <= 0.1 * tol else None
+
+
+def _normal_matrix(G, weights, lam):
+    """Add up lam I + G' diag(weights) G over blocks of rows."""
+    H = lam * np.eye(G.shape[1])
+    root = np.sqrt(weights)
+    for start in range(0, len(G), ROWS):
+        block = G[start : start + ROWS] * root[start : start + ROWS, None]
+        H += block.T @ block
+    return H
 
 
 def _better(best, point, n_iter, tol):

@@ -231,11 +231,8 @@ def sized_methods(
 
 def _has_copies(facts: DatasetFacts) -> bool:
     """Whether so many rows are copies that splits keep these together: a model may repeat them."""
-    return (
-        COPIES[0] <= facts.duplicate_fraction <= COPIES[1]
-        and facts.n_samples <= COPIES_ROWS
-        and not facts.n_splits
-    )
+    is_share = COPIES[0] <= facts.duplicate_fraction <= COPIES[1]
+    return is_share and facts.n_samples <= COPIES_ROWS and not facts.n_splits
 
 
 def name_for_task(cells: Sequence[Cell], facts: DatasetFacts, registry: Registry) -> list[Cell]:
