@@ -502,7 +502,7 @@ def wait_for_results(process, count):
 @pytest.fixture
 def slow_suite(plugin, tmp_path, store_uri):
     maps = ", ".join(f'{{ name = "obedient", do = "slow", factor = {i} }}' for i in range(1, 5))
-    # a task sleeps for a part of a second: on a busy machine it takes more than two
+    # a task sleeps for a part of a second: on a loaded machine it takes more than two
     text = SUITE.replace("{maps}", maps).replace("task_timeout_s = 2", "task_timeout_s = 60")
     (tmp_path / "trial.toml").write_text(text)
     return tmp_path

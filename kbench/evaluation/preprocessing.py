@@ -33,7 +33,7 @@ class UnitBall:
     def partial_fit(self, X: Matrix) -> "UnitBall":
         """Learn the largest norm of a row of a dense or CSR matrix, from more rows."""
         self._largest = max(self._largest, float(_row_norms(X).max(initial=0.0)))
-        # squares of smaller values are no normal numbers, and such norms too small
+        # norms of smaller rows are wrong: their squares underflow
         self.scale_ = self._largest if self._largest > 1e-150 else 1.0
         return self
 
@@ -210,9 +210,10 @@ class Preprocessing:
             numeric = np.delete(np.arange(parts[0].shape[1]), find_categories(self.kinds))
             for column in numeric.tolist():
                 yield np.concatenate([sample.column(column) for sample in samples])
-            # means of categories are never missing: any row will do, as often as there are rows
+            # means of categories are never missing: any row will do, and is not copied
             means = self._encode(parts[0][:1])[:, len(numeric) :]
-            yield from np.repeat(means, sum(sample.shape[0] for sample in samples), axis=0).T
+            shape = sum(sample.shape[0] for sample in samples), means.shape[1]
+            yield from np.broadcast_to(means, shape).T
 
         self._fit(iterate_blocks, iterate_columns, is_sparse(parts[0].matrix))
         return self

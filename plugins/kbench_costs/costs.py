@@ -167,7 +167,7 @@ class _Costs:
     def _predict_wide(self, planned: PlannedCell) -> Prediction | None:
         """Predict a cell with the help of trials of narrower embeddings of the same data.
 
-        It has trials of its own if the smallest should be short.
+        It is tried too if its smallest trial should be short.
         """
         narrower = [
             other
@@ -185,8 +185,8 @@ class _Costs:
         if predicted is None:
             return self._work(planned, 0, (trials, ratio))
         if other.cost and any(trial.from_sums for trial in trials):
-            narrow, registry = other.cost.memory_mib, self._run.registry
-            memory = of_cells.wider_memory(planned, registry, ratio, narrow)
+            narrow = other.cost.memory_mib
+            memory = of_cells.wider_memory(planned, self._run.registry, ratio, narrow)
             predicted = replace(predicted, memory_mib=memory)
         return Prediction(predicted)
 

@@ -343,7 +343,7 @@ def _clean_names(
 
 
 def _are_clean(different: Iterable[object], missing: Set[str]) -> bool:
-    """Whether texts have no blanks around them, and are no marks of missing values."""
+    """Return whether no text has blanks around it or is a mark of a missing value."""
     texts = {each for each in different if isinstance(each, str)}
     return {*map(str.strip, texts)} == texts and texts.isdisjoint(missing)
 

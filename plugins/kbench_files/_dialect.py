@@ -30,7 +30,10 @@ SAMPLE = 1 << 20
 """Bytes of a file, unpacked, from which its dialect is guessed."""
 
 CHUNK = 1 << 18
-"""Bytes that are decoded together; Python takes 8 KiB, less than one row of a wide table."""
+"""Bytes that are decoded together; Python takes 8 KiB, less than one row of a wide table.
+
+CPython has no public way to say so; an interpreter without the attribute ignores it.
+"""
 
 SAMPLE_ROWS = 1000
 """Rows of the sample that are looked at."""
