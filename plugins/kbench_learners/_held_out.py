@@ -93,7 +93,8 @@ class HeldOutClassifier(HeldOut, ProbabilityClassifier):
         ndarray, shape (n_samples, n_classes)
             Probabilities, in the order of `classes_`.
         """
-        return self.model_.predict_proba(self._inputs(X))
+        rows = self._inputs(X)  # raises NotFittedError
+        return self.model_.predict_proba(rows)
 
 
 class HeldOutRegressor(HeldOut, Regressor):

@@ -54,3 +54,30 @@ def test_built_ins_conform(component, check, request, monkeypatch):
     if component.name in FILES:
         monkeypatch.chdir(request.getfixturevalue("data_folder"))
     check(component)
+
+
+FITTED = {
+    "learner": ("predict", "predict_proba", "decision_function"),
+    "feature map": ("transform",),
+}
+
+
+def estimators():
+    """Return the built-in learners and feature maps, once for each task."""
+    return [each for each in components("kbench-core", PARAMS) if each.kind in FITTED]
+
+
+@pytest.mark.parametrize("component", estimators(), ids=str)
+def test_built_ins_that_are_not_fitted_say_so(component):
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils import get_tags
+
+    if component.name == "lightgbm":
+        pytest.importorskip("lightgbm", reason="needs the extra 'reference'")
+    estimator = component.build()
+    if not get_tags(estimator).requires_fit:
+        pytest.skip("is not fitted: AdditiveChi2Sampler of scikit-learn")
+    for method in FITTED[component.kind]:
+        if hasattr(estimator, method):
+            with pytest.raises(NotFittedError):
+                getattr(estimator, method)([[0.0, 1.0], [1.0, 0.0]])
