@@ -123,6 +123,8 @@ def _plain_numbers(values: Any, texts: Texts) -> np.ndarray | None:
             return np.asarray(values, dtype=np.float64)
     if not texts.is_plain or not len(values) or not isinstance(next(iter(values)), str):
         return None
+    if texts.na_values:  # which may be numbers, such as -999
+        return None
     try:
         return None if "_" in "".join(values) else np.array(list(map(float, values)))
     except (ValueError, TypeError):

@@ -52,11 +52,8 @@ def csv_rows(path: str | Path, drop: Sequence[str] = (), **given: object) -> Ope
     usual = vars(Dialect())
     settings = {name: value for name, value in given.items() if name in usual}
     detected = detect(file, label, settings)
-    guessed = {
-        name: value
-        for name, value in vars(detected.dialect).items()
-        if name not in settings and value != usual[name]
-    }
+    known = {**usual, **settings}  # marks of missing values may be given, and infinite ones found
+    guessed = {n: value for n, value in vars(detected.dialect).items() if value != known[n]}
     return Opened(
         CsvRows(str(path), detected.dialect, drop), guessed, detected.sentence, detected.doubts
     )

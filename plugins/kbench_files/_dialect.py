@@ -141,13 +141,13 @@ def detect(file: Path, label: str, fixed: Mapping[str, object]) -> Found:
         rows = layout.select(
             row if len(row) == layout.width else [] for row in _rows(content, dialect.delimiter)
         )
+    rows = list(rows)
     if "decimal" not in fixed or "thousands" not in fixed:
-        rows = list(rows)
         dialect, doubt = _marks(dialect, rows, fixed)
         doubts += doubt
-        if infinite := _find_infinite(dialect, rows):
-            dialect = replace(dialect, na_values=(*dialect.na_values, *infinite))
-            doubts.append(f"infinite values are read as missing: {list_some(infinite)}")
+    if infinite := _find_infinite(dialect, rows):
+        dialect = replace(dialect, na_values=(*dialect.na_values, *infinite))
+        doubts.append(f"infinite values are read as missing: {list_some(infinite)}")
     return Found(dialect, _sentence(dialect, raw.startswith((*_BOMS,))), doubts)
 
 
@@ -315,8 +315,9 @@ def _marks(
 def _find_infinite(dialect: Dialect, rows: Sequence[Row]) -> list[str]:
     infinite: set[str] = set()
     rows = rows if any("inf" in str(cell).lower() for row in rows for cell in row) else ()
+    missing = {*MISSING, *dialect.na_values}
     for place in range(max(map(len, rows), default=0)):
-        cells = {str(row[place]).strip() for row in rows if place < len(row)} - {*MISSING}
+        cells = {str(row[place]).strip() for row in rows if place < len(row)} - missing
         signs = {cell for cell in cells if re.fullmatch("[+-]?inf(inity)?", cell, re.IGNORECASE)}
         if signs and signs < cells and all(map(dialect.number.fullmatch, cells - signs)):
             infinite |= signs

@@ -343,3 +343,17 @@ def test_infinite_numbers_are_missing(tmp_path):
     opened = csv_rows(path)
     assert opened.params["na_values"] == ("-Inf",)
     assert np.isnan(load_csv(str(path), "y", **opened.params).X[-1, 0])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"na_values": ("unknown",)}, {"na_values": ("unknown",), "decimal": ".", "thousands": ""}],
+)
+def test_infinite_numbers_are_missing_beside_given_marks(tmp_path, given):
+    file = tmp_path / "t.csv"
+    file.write_text(text(["inf", "unknown", *PLAIN[2:]]))
+    opened = csv_rows(file, **given)
+    assert opened.params["na_values"] == ("unknown", "inf")
+    assert opened.warnings == ["infinite values are read as missing: 'inf'"]
+    X = load_csv(file, "y", **{**given, **opened.params}).X
+    assert np.isnan(X[:2, 0]).all() and np.isfinite(X[2:, 0]).all()

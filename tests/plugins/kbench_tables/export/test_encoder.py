@@ -33,6 +33,12 @@ def test_texts_are_read_in_their_dialect(texts, text, number):
     np.testing.assert_equal(texts.number(text), number)
 
 
+def test_a_given_mark_that_is_a_number_is_missing():
+    marks = Texts(na_values=("-999", "inf"))
+    read = numbers(["1.5", "-999", " inf ", "2"], "x", marks)
+    np.testing.assert_array_equal(read, [1.5, np.nan, np.nan, 2.0])
+
+
 @pytest.mark.parametrize(
     ("texts", "text"),
     [
