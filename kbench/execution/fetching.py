@@ -49,21 +49,13 @@ class Fetching:
     A server that does not answer is not asked again; none is asked where `offline`.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        planner: Planner,
-        data_cache: DataCache,
-        parents: WarmParents,
-        offline: bool,
-    ) -> None:
-        self._registry, self._planner, self._cache = registry, planner, data_cache
-        self._parents, self._offline = parents, offline
+    def __init__(self, planner: Planner, parents: WarmParents, offline: bool) -> None:
+        self._planner, self._parents, self._offline = planner, parents, offline
         self._unreachable: set[str] = set()
 
     def expand(self, ref: Ref) -> list[Ref]:
         """Return the datasets that an entry of a suite stands for; itself if unknown."""
-        source = self._registry.get("dataset", ref.name)
+        source = self._planner.registry.get("dataset", ref.name)
         if source.expand is None or source.expanded_by not in ("", *ref.params):
             return [ref]
         outcome = self._run("expand", ref)
@@ -76,7 +68,7 @@ class Fetching:
         if outcome.status != "ok":
             return Problem(outcome.status, f"loading failed: {outcome.error}")
         if (manifest := self._planner.present.build(outcome.recorded)) is not None:
-            self._cache.keep_manifest(*self._planner.origin(ref), manifest)
+            self._planner.cache.keep_manifest(*self._planner.origin(ref), manifest)
         reason = outcome.value.get("unavailable", "the data cache does not keep it")
         if outcome.value.get("mistake"):
             return Mistake("error", reason)
@@ -91,11 +83,11 @@ class Fetching:
         payload = {
             "dataset": to_json(ref),
             "code": code,
-            "cache": str(self._cache.root),
+            "cache": str(self._planner.cache.root),
             # one time-out shows that a server does not answer
             "offline": self._offline or ref.name in self._unreachable,
         }
-        with self._parents.using(self._registry.list_plugins(("dataset", ref))) as sandbox:
+        with self._parents.using(self._planner.registry.list_plugins(("dataset", ref))) as sandbox:
             outcome = sandbox.run(
                 f"kbench.execution.task_functions:{function}",
                 payload,
@@ -113,7 +105,6 @@ def open_fetching(registry: Registry, many: bool = False) -> Iterator[Fetching]:
 
     For `many` datasets, plugins and scikit-learn are loaded once for all of them.
     """
-    cache = DataCache()
     preload: Preload = {**variables_of_sources(registry), **({(): WARM} if many else {})}
     with closing(WarmParents(preload)) as parents:  # starts with the first call
-        yield Fetching(registry, Planner(registry, cache), cache, parents, offline=is_offline())
+        yield Fetching(Planner(registry, DataCache()), parents, offline=is_offline())

@@ -31,9 +31,7 @@ class Session:
         self.parents: WarmParents = options.given.get("parents") or WarmParents()
         self.parents.preload.update(make_preload(plan.suite, plan.registry))
         self.machine = ThisMachine(options.exclusive, notice)
-        self.fetching = Fetching(
-            plan.registry, plan.planner, self.cache, self.parents, self.offline
-        )
+        self.fetching = Fetching(plan.planner, self.parents, self.offline)
         self._checked: set[TaskType | None] = set()
 
     def expand(self) -> None:

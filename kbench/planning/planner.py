@@ -42,25 +42,25 @@ class Planner:
     """Turns the cells of a suite into planned cells, and these into tasks."""
 
     def __init__(self, registry: Registry, data_cache: DataCache) -> None:
-        self._registry = registry
-        self._cache = data_cache
+        self.registry = registry
+        self.cache = data_cache
         self.present = Present()
         self._spans = methods.Spans(registry)
 
     def origin(self, ref: records.Ref) -> tuple[str, Mapping[str, Any], str]:
         """Return under what the cache has a dataset: name, parameters, and what its record says."""
         self._refuse_missing("dataset", ref.name)
-        code = digest(methods.component_code("dataset", ref.name, self._registry))
+        code = digest(methods.component_code("dataset", ref.name, self.registry))
         return ref.name, to_json(ref)["params"], code
 
     def dataset(self, ref: records.Ref) -> records.DatasetFacts | None:
         """Return the cache's facts of a dataset; None if it must be loaded."""
-        return self._cache.recall(*self.origin(ref), self.is_valid)
+        return self.cache.recall(*self.origin(ref), self.is_valid)
 
     def has_other_data(self, ref: records.Ref, checksum: str) -> bool:
         """Return whether an entry of a suite is known to give other data now."""
         with contextlib.suppress(KbenchError):
-            self._cache.describe(checksum)  # else nothing is known of it
+            self.cache.describe(checksum)  # else nothing is known of it
             facts = self.dataset(ref)
             return facts is None or facts.checksum != checksum
         return False
@@ -82,17 +82,17 @@ class Planner:
         planned = []
         # cells of one key, such as the same data under two labels, are computed once
         results: dict[str, dict[int, records.Result]] = {}
-        every = list(cells(suite, self._registry))
+        every = list(cells(suite, self.registry))
         self._spans.find(
             cell.feature_map
             for cell in every
-            if self._registry.get("learner", cell.learner.name).rotation_invariant
+            if self.registry.get("learner", cell.learner.name).rotation_invariant
         )
         for cell in every:
             facts, limits = datasets.get(cell.dataset.label), suite.limits
             family = records.get_family(
-                self._registry.get("feature map", cell.feature_map.name),
-                self._registry.get("learner", cell.learner.name),
+                self.registry.get("feature map", cell.feature_map.name),
+                self.registry.get("learner", cell.learner.name),
             )
             if facts is None or isinstance(facts, records.Problem):
                 n_splits = how_many_splits(cell.protocol, limits)
@@ -117,13 +117,13 @@ class Planner:
         cell, facts = planned.cell, planned.dataset
         assert facts is not None
         kinds = deciding_kinds(cell.protocol, facts)
-        code = digest(methods.method_code(cell, self._registry, facts.task))
+        code = digest(methods.method_code(cell, self.registry, facts.task))
         plugins = self.list_plugins(cell)
         return records.Task(cell, index, planned.key, facts.checksum, kinds, code, plugins)
 
     def list_plugins(self, cell: records.Cell) -> tuple[str, ...]:
         """Return the third-party plugins of a cell's map, learner and search_metric."""
-        return self._registry.list_plugins(*methods.list_components(cell, self._registry))
+        return self.registry.list_plugins(*methods.list_components(cell, self.registry))
 
     def cell_key(self, cell: records.Cell, dataset: records.DatasetFacts) -> str:
         """Return the SHA-256 of everything that decides a cell's numbers.
@@ -139,11 +139,9 @@ class Planner:
 
     def method_code(self, cell: records.Cell, task: records.TaskType) -> list[Any]:
         """Return what records say of a cell's method; see `kbench.planning.methods`."""
-        for kind, name in self._registry.list_reached(
-            *methods.list_components(cell, self._registry)
-        ):
+        for kind, name in self.registry.list_reached(*methods.list_components(cell, self.registry)):
             self._refuse_missing(kind, name)
-        return methods.method_code(cell, self._registry, task)
+        return methods.method_code(cell, self.registry, task)
 
     def metric_code(self, name: str) -> str:
         """Return the identity of a metric that can be added to cached results.
@@ -154,19 +152,19 @@ class Planner:
         if name in COMPUTED:
             return ""
         self._refuse_missing("metric", name)
-        return digest(methods.component_code("metric", name, self._registry))
+        return digest(methods.component_code("metric", name, self.registry))
 
     def metric_codes(self) -> dict[str, str]:
         """Return `metric_code` of all metrics that have one, by name."""
         codes = dict.fromkeys(COMPUTED, "")
-        for name in self._registry.all("metric"):
+        for name in self.registry.all("metric"):
             with contextlib.suppress(PluginError):
                 codes[name] = self.metric_code(name)
         return codes
 
     def _refuse_missing(self, kind: Kind, name: str) -> None:
-        declared = read_declared(self._registry.get(kind, name))
-        plugin = self._registry.owner(kind, name).name
+        declared = read_declared(self.registry.get(kind, name))
+        plugin = self.registry.owner(kind, name).name
         says = f"the plugin {plugin!r} declares that its {kind} {name!r} depends on"
         for module in sorted(declared.modules):
             if self.present.module(module) is None:
@@ -178,7 +176,7 @@ class Planner:
 
     def equivalence(self, cell: records.Cell) -> str:
         """Return a key that methods share which differ only by a rotation of the features."""
-        if not self._registry.get("learner", cell.learner.name).rotation_invariant:
+        if not self.registry.get("learner", cell.learner.name).rotation_invariant:
             return ""
         self._spans.find([cell.feature_map])
         spanned = self._spans.get(cell.feature_map)

@@ -235,9 +235,7 @@ class Verifying:
         self, suite: Suite, keys: Iterable[str], parents: features.WarmParents
     ) -> Iterator[tuple[str, features.PlannedCell | str]]:
         """Yield each cell of a suite with its key, or why it cannot be recomputed."""
-        fetching = features.Fetching(
-            self.registry, self._planner, self._cache, parents, self.offline
-        )
+        fetching = features.Fetching(self._planner, parents, self.offline)
         for key, block in zip(keys, suite.blocks, strict=True):
             one = replace(suite, blocks=(block,))
             yield key, self._plan(one, self._cells[key], fetching, parents)

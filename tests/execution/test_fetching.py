@@ -35,8 +35,8 @@ def test_a_source_has_limits_on_time_and_memory(
     monkeypatch.setenv("KBENCH_MAX_DATASET_MIB", str(allowed_mib))
     monkeypatch.setattr(fetching, "memory_mib", lambda: machine_mib)
     registry = build([plugin_of(kbench_datasets=[DatasetSource("greedy", load=dict)])])
-    cache, recorder = DataCache(), Recorder()
-    asked = fetching.Fetching(registry, Planner(registry, cache), cache, recorder, offline=True)
+    recorder = Recorder()
+    asked = fetching.Fetching(Planner(registry, DataCache()), recorder, offline=True)
     found = asked.fetch(Ref("greedy", {}))
     assert found == Problem("out_of_memory", "loading failed: limit of 1 MiB")
     assert recorder.limits == {"time_s": fetching.LOAD_TIME_S, "memory_mib": memory_mib}
