@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from kbench.machine import contention, snapshot
 from kbench.messages import format_memory
 from kbench.planning.current_state import Present
 from kbench.planning.planned import PlannedCell, task_key
+from kbench.planning.suite_plan import Options
 from kbench.records import Cell, Details, Limits, Manifest, Result, Task
 from kbench.records.canonical import (
     encodable,
@@ -324,12 +325,7 @@ def _waiting_share(outcome: CallOutcome) -> float | None:
 
 
 def write_result(
-    journal: Journal,
-    task: Task,
-    answer: Answer,
-    limits: Limits,
-    jobs: int | None,
-    timing: Literal["shared", "exclusive"],
+    journal: Journal, task: Task, answer: Answer, limits: Limits, options: Options
 ) -> Result:
     """Write the result of a task to the journal and return it.
 
@@ -357,8 +353,8 @@ def write_result(
         ended_ms=answer.ended_ms,
         seconds=outcome.seconds,
         limits=replace(limits, n_splits=None),
-        jobs=jobs,
-        timing=timing,
+        jobs=options.jobs,
+        timing=options.timing,
         version=__version__,
         machine=host.machine,
         host=host.name,

@@ -29,22 +29,17 @@ from kbench.storage.journal import Journal, state_folder
 class SuitePlan:
     """Turns a suite into cells, step by step; nothing is fetched or computed.
 
-    The journal of a `place` has the results: none is used if `recompute` is given, and no failure
-    if `retry_failed`.
+    The journal of a `place` has the results: none is used with the option `recompute`, and no
+    failure with `retry_failed`.
     """
 
     def __init__(
-        self,
-        suite: Suite,
-        registry: Registry,
-        place: str,
-        recompute: bool = False,
-        retry_failed: bool = False,
+        self, suite: Suite, registry: Registry, place: str, options: Options | None = None
     ) -> None:
         self.suite, self.registry = suite, registry
         self.journal = Journal(state_folder(place) / "journal.jsonl")
         self.cache = DataCache()
-        self.recompute, self._retry_failed = recompute, retry_failed
+        self._options = options or Options()
         self.planner = Planner(registry, self.cache)
         self.validity = Validity(self.journal, self.planner.present)
         self.datasets: dict[str, DatasetFacts | Problem] = {}
@@ -83,7 +78,7 @@ class SuitePlan:
         planned = self.planner.plan(self.suite, self.datasets)
         self.codes = self.planner.metric_codes()
         notices = []
-        if not self.recompute:
+        if not self._options.recompute:
             if unreadable := self._recall(planned):
                 again = "its result is" if unreadable == 1 else "their results are"
                 notices.append(
@@ -109,7 +104,7 @@ class SuitePlan:
         """Plan one more cell."""
         block = Block((cell.dataset,), (cell.feature_map,), (cell.learner,), cell.protocol)
         planned = self.planner.plan(replace(self.suite, blocks=(block,)), self.datasets)
-        if not self.recompute:
+        if not self._options.recompute:
             self._recall(planned)
         return planned
 
@@ -135,7 +130,7 @@ class SuitePlan:
         Plans(self.journal).keep(self.suite, location, cells, codes, **options)
 
     def _recall(self, planned: list[PlannedCell]) -> int:
-        return recall(planned, self.validity, self.suite.limits, self._retry_failed)
+        return recall(planned, self.validity, self.suite.limits, self._options.retry_failed)
 
 
 @dataclass(frozen=True)

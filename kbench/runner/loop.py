@@ -124,8 +124,7 @@ def _compute(run: Run, strategy: planned.Strategy, engine: Engine) -> ClusterErr
                 continue
             same = run.same(task)
             cell = same[0]
-            limits, options = run.suite.limits, run.options
-            result = write_result(run.journal, task, answer, limits, options.jobs, options.timing)
+            result = write_result(run.journal, task, answer, run.suite.limits, run.options)
             cell.results[task.split_index] = result  # cells of one key share them
             strategy.tell(cell, result)
             run.watch.on_finished(cell, result)

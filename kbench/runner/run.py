@@ -100,8 +100,7 @@ class Run:
         self.options = self.options.resolve_jobs(suite, is_here=self.offer is None)
         self.location: str = self.verbs.one("kbench_location", options=self.options) or ""
         self.place = self.offer.place if self.offer else machine.machine_id()
-        recompute, retry_failed = self.options.recompute, self.options.retry_failed
-        self.plan = SuitePlan(suite, registry, self.place, recompute, retry_failed)
+        self.plan = SuitePlan(suite, registry, self.place, self.options)
         self.journal = self.plan.journal
         self.session = Session(self.plan, self.options, self.notice)
         exclusive, in_haste = self.options.exclusive, self.options.total_s < float("inf")
