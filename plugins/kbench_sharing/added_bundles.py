@@ -186,9 +186,7 @@ def read_stored_results(name: str) -> features.StoredResults:
 
 def read_metric(bundle: Bundle) -> Metric:
     """Return the metric of a bundle; the plugin of a metric need not be installed."""
-    name, better = bundle.manifest.metric, bundle.manifest.better
-    standard = features.METRICS.get(name)
-    return standard if standard is not None and standard.better == better else Metric(name, better)
+    return features.complete_metric(Metric(bundle.manifest.metric, bundle.manifest.better))
 
 
 def read_meaning(cell: Cell) -> tuple[str, str]:
