@@ -142,7 +142,8 @@ def sigmoid_polynomial(L, epsilon, nu=0.5):
     tails = np.append(np.cumsum(np.abs(coefficients[::-1]))[::-1][1:], 0.0)
     degree = int(np.argmax(tails <= epsilon))
     chebyshev = coefficients[: degree + 1]
-    beta = _monomials(chebyshev)
+    # exactly: in floats, monomial coefficients cancel beyond degree 40
+    beta = np.polynomial.chebyshev.cheb2poly([Fraction(float(c)) for c in chebyshev])
     logs = [2 * _log_abs(value) - j * math.log(nu) for j, value in enumerate(beta) if value != 0]
     return SigmoidPolynomial(
         chebyshev, tuple(map(float, beta)), float(tails[degree]), float(np.logaddexp.reduce(logs))
@@ -158,23 +159,6 @@ def _chebyshev_series(L):
     coefficients[0] /= 2
     coefficients[2::2] = 0.0  # sigmoid minus 1/2 is odd
     return coefficients
-
-
-def _monomials(chebyshev):
-    """Return monomial coefficients, exactly: in floats, they cancel beyond degree 40."""
-    before, now = [1], [0, 1]
-    total = [Fraction(0)] * len(chebyshev)
-    total[0] = Fraction(float(chebyshev[0]))
-    for c in map(float, chebyshev[1:]):
-        if c != 0.0:
-            for j, t in enumerate(now):
-                if t:
-                    total[j] += t * Fraction(c)
-        following = [0, *(2 * t for t in now)]
-        for j, t in enumerate(before):
-            following[j] -= t
-        before, now = now, following
-    return total
 
 
 def _log_abs(fraction):
