@@ -7,6 +7,7 @@ on barycentric coordinates only.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import helmert
 from sklearn.utils import assert_all_finite
 
 try:
@@ -107,11 +108,7 @@ def regular_simplex(d: int) -> np.ndarray:
     """Vertices of the regular simplex of unit edges around the origin, (d + 1, d)."""
     # the d + 1 unit vectors span a regular simplex with edges sqrt(2); the
     # rows of an orthonormal basis of their hyperplane flatten it (Helmert)
-    k = np.arange(1, d + 1)
-    basis = np.tril(np.ones((d, d + 1)))
-    basis[k - 1, k] = -k
-    basis /= np.sqrt(k * (k + 1.0))[:, None]
-    return basis.T / np.sqrt(2.0)
+    return helmert(d + 1).T / np.sqrt(2.0)
 
 
 def base_simplex(kind: str, d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
