@@ -293,20 +293,19 @@ class SimplicialMeshMap(CoordinateMap):
 
     def _gradient(self, X, coef):
         gradients = np.zeros((len(coef), *X.shape))
-        known = self._known_vertices()
         for rows, part in self._chunks(X):
             for root in range(self.n_roots):
                 u = self._coordinates(part, root)
                 for level in range(self.n_levels):
                     mesh, factor = root * self.n_levels + level, 2.0**level
-                    slopes = self._slopes(u * factor, mesh, coef, known)
+                    slopes = self._slopes(u * factor, mesh, coef)
                     gradients[:, rows] += (self.scale_ * factor) * slopes @ self._frames[root].T
         return gradients
 
-    def _slopes(self, u, mesh, coef, known):
+    def _slopes(self, u, mesh, coef):
         """Gradients of functions of one mesh at its points `u`, (p, n): (n_outputs, n, p)."""
         _weights, keys = locate(u.T, self._multipliers[mesh])
-        columns, signs = self._columns(keys, mesh, known)
+        columns, signs = self._columns(keys, mesh)
         values = signs * coef[:, columns]
         # from corner to corner, coordinates fall by 1 in ascending order of their fractions
         order = np.argsort(u - np.floor(u), axis=0, kind="stable").T
@@ -315,25 +314,14 @@ class SimplicialMeshMap(CoordinateMap):
             np.put_along_axis(each, order, value[:, :-1] - value[:, 1:], axis=1)
         return slopes
 
-    def _known_vertices(self):
-        """Sorted keys of the known vertices of each mesh, and their columns."""
-        if self._tables is None:
-            return []
-        slots, columns, begin, _ = self._tables
-        ends = [*begin[1:], len(slots)]
-        parts = [slice(*ends) for ends in zip(begin, ends, strict=True)]
-        pairs = zip(parts, [slots[part] != _mesh_cells.NO_KEY for part in parts], strict=True)
-        return [(slots[part][used], columns[part][used]) for part, used in pairs]
-
-    def _columns(self, keys, mesh, known):
+    def _columns(self, keys, mesh):
         """Columns of vertices of one mesh, and signs of these, 0 for unknown vertices."""
         if self._tables is None:
             return hash_cells(keys, self._salts[mesh], self.n_components)
-        vertices, columns = known[mesh]
-        if not len(vertices):
-            return np.zeros(keys.shape, dtype=np.intp), np.zeros(keys.shape)
-        place = np.minimum(np.searchsorted(vertices, keys), len(vertices) - 1)
-        return columns[place], np.where(vertices[place] == keys, 1.0, 0.0)
+        slots, slot_columns, begin, shift = self._tables
+        columns = np.empty(keys.shape, dtype=np.int32)
+        _mesh_cells.find(keys, slots, slot_columns, begin[mesh], shift[mesh], columns)
+        return columns, np.where(columns < 0, 0.0, 1.0)
 
     def _place_meshes(self, X, random_state):
         self.center_, deviation = _moments(X)
