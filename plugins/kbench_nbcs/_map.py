@@ -178,10 +178,10 @@ class NestedBarycentricMap(CoordinateMap):
 
     def _transform(self, X):
         # `clip_to_root` refuses numbers that are not finite
-        return self._embed(self._validated(X, reset=False, ensure_all_finite=False))[0]
+        return self._embed(self._validated(X, reset=False, ensure_all_finite=False))
 
     def _gradient(self, X, coef):
-        Z, _outside = self._embed(X)
+        Z = self._embed(X)
         width, vertices = self._forest.width, self.vertices_
         cells = Z.indices.reshape(len(X), len(self._roots), width)
         gradients = np.zeros((len(coef), *X.shape))
@@ -295,13 +295,13 @@ class NestedBarycentricMap(CoordinateMap):
             )
 
     def _embed(self, X, leaf=None):
-        """Return the embedding of validated rows and the number of rows outside."""
+        """Return the embedding of validated rows."""
         n, width, n_roots = X.shape[0], self._forest.width, len(self._roots)
         per_row = n_roots * width
         integer = index_type(n * per_row)
         data = np.empty((n, per_row), dtype=self.dtype)
         indices = np.empty((n, per_row), dtype=np.int32)
-        n_outside, buffer = 0, None
+        buffer = None
         for rows, part in chunks(X):
             if buffer is None:
                 buffer = np.empty((len(part), width))
@@ -314,12 +314,11 @@ class NestedBarycentricMap(CoordinateMap):
                         "simplex, which was placed around the training data; scale and clip the "
                         "inputs, or set outside='clip'."
                     )
-                n_outside += outside
                 leaf_rows = None if leaf is None else leaf[root, rows]
                 self._forest.embed(root, alpha, data[rows], indices[rows], leaf_rows)
         indptr = np.arange(0, n * per_row + 1, per_row, dtype=integer)
         arrays = data.ravel(), indices.ravel().astype(integer, copy=False), indptr
-        return sparse.csr_matrix(arrays, shape=(n, self._forest.n_vertices), copy=False), n_outside
+        return sparse.csr_matrix(arrays, shape=(n, self._forest.n_vertices), copy=False)
 
     def _grow_adaptive(self, X, y):
         """Split where a linear classifier errs, stage by stage (section 4 of the paper)."""
@@ -330,7 +329,7 @@ class NestedBarycentricMap(CoordinateMap):
         leaf = np.empty((n_roots, n), dtype=np.int64)
         split_rows = []
         for _ in range(self.depth):
-            Z, _outside = self._embed(X, leaf)
+            Z = self._embed(X, leaf)
             wrong = self._find_misclassified(Z, y)
             alpha = Z.data.reshape(n, n_roots, width)
             parents, slots, betas = [], [], []

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numba import njit, types
 
-from kbench_nbcs._mesh_cells import FAR, FRACTION_BITS, INDEX_BITS, MAX_DIMENSION
+from kbench_nbcs._mesh_cells import FAR, FRACTION_BITS, INDEX_BITS, MAX_DIMENSION, MIXER
 from kbench_nbcs._numba import OPTIONS, TOGETHER, U, array
 
 # Beyond this many dimensions a network has more exchanges than a sort decisions.
@@ -18,7 +18,6 @@ MAX_NETWORK = 64
 
 _WHOLE = 2.0**FRACTION_BITS
 _LOW = np.int64(MAX_DIMENSION - 1)
-_MIXER = np.uint64(0xFF51AFD7ED558CCD)
 _HALF, _ONE = np.uint64(32), np.uint64(1)
 _i64, _u64 = types.int64, types.uint64
 _floats = array(types.float64, 2)
@@ -81,10 +80,10 @@ def _locate_block(u, row, at, size, factor, multipliers, exchanges, packed, keys
         for r in range(size):
             key = corner[r]
             corner[r] = key - multipliers[U(packed[a + r] & _LOW)]
-            keys[a + r] = ((key ^ (key >> _HALF)) * _MIXER) >> _ONE
+            keys[a + r] = ((key ^ (key >> _HALF)) * MIXER) >> _ONE
     for r in range(size):
         key = corner[r]
-        corner[r] = ((key ^ (key >> _HALF)) * _MIXER) >> _ONE
+        corner[r] = ((key ^ (key >> _HALF)) * MIXER) >> _ONE
 
 
 @njit(
