@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from kbench.estimators import ExplicitMap
 from kbench.kernels import Precomputed, Similarity, resolve_kernel
@@ -88,8 +88,7 @@ class _BalcanMap(ExplicitMap):
         features = np.empty((X.shape[0], self.n_components_), dtype=X.dtype)
         landmarks, components = self._parts(X.dtype)
         step = max(1, int(self._row_share * CHUNK_ENTRIES) // self.n_landmarks_)
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, start + step)
+        for rows in gen_batches(X.shape[0], step):
             K = self.kernel_(X[rows], landmarks)
             features[rows] = K if components is None else self._embed(K, components)
         return features

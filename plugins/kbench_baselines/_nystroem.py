@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.sparse import issparse
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.metaestimators import available_if
 
 from kbench.arrays import empty, like, namespace, on_host, take, take_columns
@@ -170,8 +170,7 @@ def _ridge_scores(kernel, X, diagonal, sample, weights, rank):
     # (K S) V / sqrt(values + ridge), whose squared row norms are what is explained
     half = weights[:, None] * vectors / np.sqrt(np.maximum(values, 0.0) + ridge)
     scores = np.empty(X.shape[0])
-    for start in range(0, X.shape[0], 2048):
-        part = slice(start, start + 2048)
+    for part in gen_batches(X.shape[0], 2048):
         explained = np.asarray(kernel(X[part], sample), dtype=np.float64) @ half
         scores[part] = diagonal[part] - np.einsum("ij,ij->i", explained, explained)
     return np.clip(scores / ridge, 0.0, 1.0)
@@ -324,8 +323,7 @@ class NystroemMap(InputGradient, BandwidthMap):
         features = empty((X.shape[0], self._n_features_out), X)
         landmarks, normalization = like(self.components_, X), like(self.normalization_, X)
         # blocks that stay in the cache, and bound the memory
-        for start in range(0, X.shape[0], 2048):
-            part = slice(start, min(start + 2048, X.shape[0]))
+        for part in gen_batches(X.shape[0], 2048):
             K = self.kernel_(take(X, part), landmarks)
             if isinstance(features, np.ndarray):
                 np.matmul(K, normalization, out=features[part])

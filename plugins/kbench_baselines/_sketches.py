@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import scipy.fft
 from sklearn.metrics.pairwise import polynomial_kernel
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from kbench.arrays import (
     empty,
@@ -190,8 +190,7 @@ def real_features(features, n_columns):
 
 def row_blocks(n_rows, width, n_values=2**20):
     """Slices of rows so short that a matrix of `width` columns has about `n_values` values."""
-    step = max(1, n_values // max(width, 1))
-    return [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
+    return list(gen_batches(n_rows, max(1, n_values // max(width, 1))))
 
 
 @dataclass(eq=False, repr=False)

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from kbench.arrays import empty, full, like, namespace, take, wide
 from kbench.parameters import integer
@@ -41,9 +41,7 @@ class _StructuredFourierMap(_FourierMap):
         n_features, size, half = X.shape[1], self.block_size_, self.n_components // 2
         xp, amplitude = namespace(X), wide(np.sqrt(2.0 / self.n_components), X)
         features = empty((X.shape[0], self.n_components), X)
-        together = rows_together(size, X)
-        for first in range(0, X.shape[0], together):
-            rows = slice(first, min(first + together, X.shape[0]))
+        for rows in gen_batches(X.shape[0], rows_together(size, X)):
             part = dense(take(X, rows))
             inputs = full((size, part.shape[0]), 0.0, X)
             inputs[:n_features, :] = part.T / float(self._unit())

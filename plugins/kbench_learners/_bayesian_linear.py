@@ -7,7 +7,7 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 
 from kbench.parameters import integer, number
 from kbench_learners._design import dense_where_quicker
@@ -158,8 +158,7 @@ class BayesianLinearRegression(Predictive, LinearRegressor):
         n = X.shape[0]
         explained = np.empty(n)
         step = max(1, _BLOCK_ENTRIES // max(self._factor.shape[0], X.shape[1]))
-        for start in range(0, n, step):
-            rows = slice(start, start + step)
+        for rows in gen_batches(n, step):
             explained[rows] = self._function_variance(X[rows])
         return self.noise_variance_ * (1.0 + 1.0 / self._count) + explained
 
@@ -364,8 +363,7 @@ class DirichletGPClassifier(ProbabilityClassifier):
         X = self._inputs(X)
         out = np.empty((len(X), len(self.classes_)))
         step = max(1, _DRAWN_ENTRIES // max(self._normals.size, X.shape[1]))
-        for start in range(0, len(X), step):
-            rows = slice(start, start + step)
+        for rows in gen_batches(len(X), step):
             mean, deviation = self._function(X[rows])
             drawn = mean[:, None, :] + deviation[:, None, :] * self._normals
             out[rows] = softmax(drawn, axis=2).mean(axis=1)
