@@ -392,9 +392,7 @@ class SimplicialMeshMap(CoordinateMap):
         for _, part in self._chunks(X, BATCH_KEYS):
             u = self._coordinates(part, root)
             u *= 2.0**level
-            keys = np.empty((u.shape[1], len(u) + 1), dtype=np.uint64)
-            kernels.locate(u, self._multipliers[mesh], np.empty(keys.shape, dtype=np.int64), keys)
-            yield keys
+            yield locate(u.T, self._multipliers[mesh])[1]
 
     def _chunks(self, X, values=CHUNK_VALUES):
         """Yield ``(rows, part)`` of few rows at a time; dense parts are centred."""
