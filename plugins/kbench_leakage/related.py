@@ -23,6 +23,9 @@ MAX_VALUES = 30_000_000
 MIN_DISTINCT = 10
 """Different values of a column from which equal ones elsewhere are not a coincidence."""
 
+VALUES = 1 << 19
+"""Values that are hashed together."""
+
 FIRST = 64
 """First values of a column that are counted before all are."""
 
@@ -67,28 +70,35 @@ def sketch(X: object, y: np.ndarray, names: tuple[str, ...] = ()) -> Sketch:
         return Sketch(telling, (), 0, ())
     # the values of a row in any order: columns are sorted otherwise in other versions
     rows, columns = np.zeros(len(X), dtype=np.uint64), list[int]()
-    for values in X.T:
-        rows += (keys := column_key(values, 0))
-        columns.append(_column_facts(keys))
+    step = max(1, VALUES // len(X))
+    for start in range(0, X.shape[1], step):
+        keys = column_key(X[:, start : start + step], 0)
+        rows += keys.sum(axis=1, dtype=np.uint64)
+        columns += _column_facts(keys)
     distinct = np.unique(rows)
     hashes = distinct[:N_HASHES] if 2 * len(distinct) > len(X) else distinct[:0]
     is_number = np.issubdtype(np.asarray(y).dtype, np.number)
     return Sketch(
         telling,
         tuple(each for each in columns if each),
-        _column_facts(column_key(y, 0)) if is_number else 0,
+        _column_facts(column_key(y, 0)[:, None])[0] if is_number else 0,
         tuple(map(int, hashes)),
     )
 
 
-def _column_facts(keys: np.ndarray) -> int:
-    """Return a hash of values in any order, given the hash of each; 0 if few differ.
+def _column_facts(keys: np.ndarray) -> list[int]:
+    """Return a hash of the values of columns in any order, given the hash of each; 0 if few differ.
 
     The first values, which are sorted in less time, often are different enough.
     """
-    if all(len(np.unique(some)) < MIN_DISTINCT for some in (keys[:FIRST], keys)):
-        return 0
-    return int(keys.sum())
+    is_few = _have_few(keys[:FIRST])
+    is_few[is_few] = _have_few(keys[:, is_few])
+    return list(map(int, np.where(is_few, 0, keys.sum(axis=0, dtype=np.uint64))))
+
+
+def _have_few(keys: np.ndarray) -> np.ndarray:
+    keys = np.sort(keys.T)  # fast along rows
+    return np.asarray((keys[:, 1:] != keys[:, :-1]).sum(axis=1) + 1 < MIN_DISTINCT)
 
 
 def relation(a: Sketch, b: Sketch) -> str:
