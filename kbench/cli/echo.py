@@ -16,6 +16,8 @@ _OPTION = re.compile(r"`(\w+)(?:=([^`]+))?`")
 
 def put_flags(text: str) -> str:
     """Write the options that a message names as flags, if the command that runs has them."""
+    if "`" not in text:
+        return text
     from typer._click.globals import get_current_context
 
     context = get_current_context(silent=True)

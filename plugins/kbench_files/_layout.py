@@ -213,7 +213,8 @@ class _Known(list[object]):
     @cached_property
     def values(self) -> frozenset[int]:
         """The places of numbers and dates."""
-        return frozenset(compress(self.filled, map(_is_value, map(self.__getitem__, self.filled))))
+        is_value = _VALUE.fullmatch if {*map(type, self)} == {str} else _is_value
+        return frozenset(compress(self.filled, map(is_value, map(self.__getitem__, self.filled))))
 
 
 def _filled(row: Row) -> frozenset[int]:
