@@ -6,12 +6,13 @@ on all of them. All cells of a split have the same test set, so that they can be
 1. The *first* methods are evaluated on the smallest sample, one after the other, and then on the
 most rows that should take less than a fixed share of the time left. 2. Every other method is
 evaluated on the smallest sample. 3. The methods that were not clearly worse than the best first one
-on the same rows advance, cheap tasks first, if the next task should end in time. The other splits
-run on the last sample that they reach. The CPU time of a step without a search is predicted from
-the previous ones (`kbench_costs.prediction`), and multiplied by the ratio of seconds to CPU time of
-the last tasks: other programs slow a machine down. 4. The remaining time goes to the best methods:
-larger searches and wider maps. Where a split says little, the best method gets its other splits
-before. Second splits of methods that are clearly worse come last.
+on the same rows advance, cheap tasks first, if the next task should end in time; they do so before
+others begin once half of the time after the first methods is over. The other splits run on the last
+sample that they reach, those of the best methods first. The CPU time of a step without a search is
+predicted from the previous ones (`kbench_costs.prediction`), and multiplied by the ratio of seconds
+to CPU time of the last tasks: other programs slow a machine down. 4. The remaining time goes to the
+best methods: larger searches and wider maps. Where a split says little, the best method gets its
+other splits before. Second splits of methods that are clearly worse come last.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from kbench.features import PlannedCell, Registry, Run, n_missing
 from kbench.records import ACCURACY, Cost, Result
@@ -43,11 +45,19 @@ FIRST_SHARE, SEARCH_SHARE = 0.75, 0.25
 Boosting with default parameters on all rows is the reference of every recommendation.
 """
 
+# Share of the time left that a search may take for a map and a learner that were evaluated with
+# given parameters. On 32 tables in 30 s, such a search took up to 9 s and was recommended once.
+REPEAT_SHARE = 0.1
+
 # Share of the time left for a task that starts on all rows, beside other tasks and alone.
 AT_ONCE_SHARE, ALONE_SHARE = 0.9, 0.5
 
-# Share of the time left that the first task of another method may take.
-BEGIN_SHARE = 0.5
+# Share of the time left that the first task of another method may take, and share of the time left
+# after the first methods in which others begin before those that were not worse advance.
+BEGIN_SHARE, BEGINNING_SHARE = 0.5, 0.5
+
+# Share of the time left that a first split on more rows may take before second splits.
+ADVANCE_SHARE = 0.25
 
 # Share of the time left that the first refinement may take before second splits.
 REFINE_SHARE = 0.25
@@ -103,6 +113,7 @@ class Schedule:
         self._ladders: list[Ladder] = []
         self._metric = ACCURACY
         self._until = math.inf
+        self._begin_left: float | None = None
         self._most: dict[int, float] = {}
         self._run: Run
         self.n_tasks = 0
@@ -228,23 +239,18 @@ class Schedule:
             cell = self._at_once(ladder) or self._above(ladder, FIRST_SHARE)
             if cell is not None:
                 return cell, 0
-        for ladder in going:
-            if self._may_begin(ladder):
-                return ladder.cells[0], 0
         good = [ladder for ladder in going if self._is_promising(ladder)]
         steps = [step for ladder in good if (step := self._further(ladder)) is not None]
         above = [seconds for seconds, (_, split) in steps if split == 0]
+        if (cell := self._other(going, bool(above))) is not None:
+            return cell, 0
+        best = max(good, key=self._level, default=None)
         if not above:
-            # a method that was too long for its share comes before second splits of others
-            for ladder in going:
-                cell = ladder.cells[0]
-                if self._is_open(cell, 0) and self._fits(ladder, cell):
-                    return cell, 0
             # further splits of the best method end its luck, and another one is the best then;
             # a short method has all splits before, to compare others with
-            if steps and self._is_noisy(best := max(good, key=self._level)):
+            if best is not None and steps and self._is_noisy(best):
                 if len(self._most) < min(best.cells[0].n_splits, MAX_SPLITS):
-                    return min(steps, key=self._place)[1]
+                    return min(steps, key=lambda step: (*self._place(step)[:3], step[0]))[1]
                 if (step := self._further(best)) is not None:
                     return step[1]
             # the seconds of all splits that a cell still gets
@@ -253,10 +259,35 @@ class Schedule:
             above = [max(min(rests, default=math.inf), share * self._left)]
         if (refined := self._refinement(good, min(above))) is not None:
             return refined, 0
+        # more splits than one above those of the best method say nothing about which is the best
+        n_best = len(self._values(best.cells[best.reached])) if best else 0
+        steps = [step for step in steps if step[1][1] <= n_best]
         if not steps:
             further = (ladder for ladder in first if ladder not in good)
             steps = [step for ladder in further if (step := self._further(ladder)) is not None]
+        if not steps and (late := next(self._late(going), None)) is not None:
+            return late.cells[0], 0
         return min(steps, key=self._place)[1] if steps else None
+
+    def _other(self, going: Sequence[Ladder], are_moving: bool) -> PlannedCell | None:
+        """Return the first cell of a method that was not tried.
+
+        While others are moving to more rows, methods begin in a part of the time only. One that was
+        too long for its share begins before second splits, but for a search that repeats.
+        """
+        if self._begin_left is None:
+            self._begin_left = (1.0 - BEGINNING_SHARE) * self._left
+        if are_moving and self._left <= self._begin_left:
+            return None
+        short = (ladder for ladder in going if self._may_begin(ladder))
+        late = (ladder for ladder in self._late(going) if not (are_moving or self._repeats(ladder)))
+        return next((ladder.cells[0] for ladder in chain(short, late)), None)
+
+    def _late(self, going: Sequence[Ladder]) -> Iterator[Ladder]:
+        """Yield the methods that were not tried and should just end in time."""
+        for ladder in going:
+            if self._is_open(ladder.cells[0], 0) and self._fits(ladder, ladder.cells[0]):
+                yield ladder
 
     def _is_noisy(self, ladder: Ladder) -> bool:
         """Return whether the score of one split says little: the best of many is mostly luck."""
@@ -299,19 +330,25 @@ class Schedule:
         return None
 
     def _level(self, ladder: Ladder) -> float:
-        """Return the mean score of a method on the last sample that it reached.
+        """Return the mean score of a method on the last sample that it reached."""
+        return self._mean(ladder.cells[ladder.reached])
 
-        It is that over the splits of the method with the most.
-        """
-        values = self._values(ladder.cells[ladder.reached])
+    def _mean(self, cell: PlannedCell) -> float:
+        """Return the mean score of a cell over the splits of the one with the most."""
+        values = self._values(cell)
         return self._metric.gain(level(values, self._most)) if values else -math.inf
 
-    def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[bool, bool, float]:
-        """Order steps: short ones first; second splits of few rows and second holdouts last."""
+    def _place(self, timed: tuple[float, tuple[PlannedCell, int]]) -> tuple[float, ...]:
+        """Order steps: first splits, second ones of many rows, long first splits, other ones.
+
+        Short first splits come first, and among further ones of the same number the best methods.
+        """
         seconds, (cell, split) = timed
+        if split == 0:
+            return 0, 0, 2 * (seconds > ADVANCE_SHARE * self._left), seconds
         most = max(n_train(each.cells[each.reached]) for each in self._ladders if each.known)
         is_holdout = cell.cell.protocol.cv == "holdout"
-        return split > 0 and n_train(cell) < most, split > 0 and is_holdout, seconds
+        return n_train(cell) < most, is_holdout, 1, split, -self._mean(cell)
 
     def _may_begin(self, ladder: Ladder) -> bool:
         """Whether a method was not tried yet, and is not predicted to take too long."""
@@ -322,12 +359,15 @@ class Schedule:
             # the cost of a search is known once its components have run without one
             return not any(
                 (other.cells[0].key, 0) in self._begun and not is_done(other.cells[0], 0)
-                for other in self._ladders
-                if other is not ladder
-                and not other.is_stopped
-                and other.components == ladder.components
+                for other in self._costs.alike(ladder)
+                if not other.is_stopped
             )
         return self._fits(ladder, cell, BEGIN_SHARE)
+
+    def _repeats(self, ladder: Ladder) -> bool:
+        """Whether a method searches for parameters of what was evaluated with given ones."""
+        others = (other for other in self._costs.alike(ladder) if other is not ladder)
+        return self._costs.is_searched(ladder.cells[0]) and any(other.known for other in others)
 
     def _at_once(self, ladder: Ladder) -> PlannedCell | None:
         """Return the cell with the most rows that a method may go to from the smallest sample.
@@ -338,7 +378,7 @@ class Schedule:
             return None
         lower, share = ladder.cells[0], AT_ONCE_SHARE if self._n_running else ALONE_SHARE
         if self._costs.is_searched(lower):
-            share = SEARCH_SHARE
+            share = REPEAT_SHARE if self._repeats(ladder) else SEARCH_SHARE
         for cell in reversed(ladder.cells[1:]):
             cost = self._costs.cost(ladder, cell)
             if cost is None or cost.exceeds(self._memory_mib) or not self._is_open(cell, 0):
@@ -423,7 +463,7 @@ class Schedule:
         if cost is None or cost.seconds is None or cost.exceeds(self._memory_mib):
             return False
         if share < 1.0 and self._costs.is_searched(cell):
-            share = SEARCH_SHARE
+            share = REPEAT_SHARE if self._repeats(ladder) else SEARCH_SHARE
         # use all the time left only for tasks that nearly always fit
         return (cost.seconds.high if share == 1.0 else cost.seconds.value) <= share * self._left
 

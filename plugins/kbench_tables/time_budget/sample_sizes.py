@@ -124,7 +124,7 @@ class LadderCosts:
     def cost(self, ladder: Ladder, cell: features.PlannedCell) -> records.Cost | None:
         """Predict the cost of a cell from those of the same method with fewer rows."""
         work, trials = self._work(cell.cell, n_train(cell)), []
-        for lower in ladder.known or self._alike(ladder):
+        for lower in self._trials(ladder):
             result = dict(lower.results)[0]
             rows = round(result.metrics["n_train"])
             ratio = work / self._work(lower.cell, rows)
@@ -150,12 +150,14 @@ class LadderCosts:
         """Return the seconds that one second of a task takes now."""
         return self.pace * result.cpu_s / result.seconds if result.cpu_s and result.seconds else 1.0
 
-    def _alike(self, ladder: Ladder) -> list[features.PlannedCell]:
-        """Return the cells with a result of what a method refines, or of another search."""
-        if ladder.base is not None:
-            return ladder.base.known
-        similar = (other for other in self._ladders if other.components == ladder.components)
-        return next((trials for other in similar if (trials := other.known)), [])
+    def alike(self, ladder: Ladder) -> list[Ladder]:
+        """Return the methods with the same map and learner, of any parameters."""
+        return [other for other in self._ladders if other.components == ladder.components]
+
+    def _trials(self, ladder: Ladder) -> list[features.PlannedCell]:
+        """Return the cells with a result of a method, of what it refines, or of a similar one."""
+        near = [ladder, *([ladder.base] if ladder.base else self.alike(ladder))]
+        return next((each.known for each in near if each.known), [])
 
     def _work(self, cell: records.Cell, rows: int) -> float:
         """Return the work of a cell, relative to that in proportion to the rows."""

@@ -50,6 +50,7 @@ class Run:
         methods,
         first=(),
         n_candidates=1,
+        searched=(),
         samples=SAMPLES,
         pace=lambda now: 1.0,
         n_test=20_000.0,
@@ -59,7 +60,9 @@ class Run:
         self.n_test, self.luck = n_test, luck
         self.now, self.until, self.methods, self.pace = 0.0, until, methods, pace
         self.cells = [
-            self.plan(cell(name, rows, n_candidates)) for rows in samples for name in methods
+            self.plan(cell(name, rows, 8 if name in searched else n_candidates))
+            for rows in samples
+            for name in methods
         ]
         self.schedule = Schedule(
             registry,
@@ -389,6 +392,35 @@ def test_a_search_waits_for_what_its_components_take_without_one(registry):
         run.step()
 
 
+def test_a_search_of_what_was_evaluated_has_a_tenth_of_the_time_or_comes_last(registry):
+    methods = {"good": (10, GOOD), "alike": (10, GOOD)}
+    run = Run(registry, 1000.0, methods, ["good", "alike"], searched=["alike"], samples=(None,))
+    splits = [(name, split) for name, _, split in run.steps]
+    assert splits[:6] == [*(("good", split) for split in range(5)), ("alike", 0)]
+    run = Run(registry, 4000.0, methods, ["good", "alike"], searched=["alike"], samples=(None,))
+    assert [(name, split) for name, _, split in run.steps[:2]] == [("good", 0), ("alike", 0)]
+
+
+def test_better_methods_move_on_once_half_of_the_time_is_over(registry):
+    methods = {"cheap": (1, GOOD), "slow": (2600, BAD), "good": (1, GOOD), "alike": (1, GOOD)}
+    run = Run(registry, 80.0, methods, ["cheap"])
+    assert run.steps[2:5] == [
+        ("slow", 1250, 0),  # takes 41 s
+        ("good", 1250, 0),
+        ("good", 5000, 0),
+    ]
+    assert ("alike", 1250, 0) in run.steps
+    run = Run(registry, 400.0, methods, ["cheap"])
+    assert run.steps[3:5] == [("good", 1250, 0), ("alike", 1250, 0)]
+
+
+def test_no_method_has_many_more_splits_than_the_best(registry):
+    methods = {"cheap": (1, lambda n: 0.849), "good": (10, lambda n: 0.85)}
+    run = Run(registry, 20.0, methods, ["cheap"], samples=(None,))
+    splits = [(name, split) for name, _, split in run.steps]
+    assert splits == [("cheap", 0), ("good", 0), ("cheap", 1)]
+
+
 def test_time_that_is_left_is_for_larger_searches_of_the_best_method(registry):
     methods = {"cheap": (0.1, BAD), "good": (8, GOOD)}
     run = Run(registry, 20_000.0, methods, ["cheap", "good"], 8)
@@ -485,7 +517,7 @@ def test_the_best_method_of_a_noisy_split_is_evaluated_on_further_ones_first(reg
     run = Run(registry, 60.0, methods, ["cheap"], samples=(None,), n_test=n_test, luck=lucky_once)
     further = [label for label, _, split in run.steps if split > 0]
     if n_test > 1000:
-        assert further[:4] == ["cheap"] * 4  # short tasks first
+        assert further[:6] == ["bad", "good", "cheap"] * 2  # the best one first
         return
     # they show that it was lucky once; the method that is the best in fact has all splits then
     assert further[:10] == ["cheap"] * 4 + ["bad"] * 2 + ["good"] * 4
