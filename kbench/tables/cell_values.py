@@ -20,6 +20,7 @@ from kbench.tables.texts import (
     build_sign_pattern,
     build_translation,
     convert_cells,
+    is_number,
     parse_days,
 )
 
@@ -58,6 +59,11 @@ class Texts:
     def marks(self) -> frozenset[str]:
         """All strings that mean a missing value."""
         return frozenset((*MISSING, *self.na_values))
+
+    @cached_property
+    def absent(self) -> Sequence[float]:
+        """Given marks that are numbers, which mean missing however they are written."""
+        return [float(mark) for mark in self.na_values if is_number(mark)]
 
     @cached_property
     def is_plain(self) -> bool:
@@ -107,6 +113,7 @@ def numbers(values: Any, name: str, texts: Texts, first_row: int = 1) -> np.ndar
         _refuse_others(
             values, converted, texts, f"column {name!r} must be numbers{texts}, got", first_row
         )
+    converted = drop_marks(converted, texts)
     if np.isinf(converted).any():
         row = int(np.isinf(converted).argmax())
         raise ValueError(
@@ -116,14 +123,17 @@ def numbers(values: Any, name: str, texts: Texts, first_row: int = 1) -> np.ndar
     return converted
 
 
+def drop_marks(values: np.ndarray, texts: Texts) -> np.ndarray:
+    """Return numbers with NaN for those that are marks: -999.0 is missing where -999 is."""
+    return np.where(np.isin(values, texts.absent), np.nan, values) if texts.absent else values
+
+
 def _plain_numbers(values: Any, texts: Texts) -> np.ndarray | None:
     """Return a column of numbers, or of texts that all are plain numbers; None for others."""
     if getattr(getattr(values, "dtype", None), "kind", "O") in "fiub":
         with contextlib.suppress(ValueError, TypeError):  # missing values of pandas' own types
             return np.asarray(values, dtype=np.float64)
     if not texts.is_plain or not len(values) or not isinstance(next(iter(values)), str):
-        return None
-    if texts.na_values:  # which may be numbers, such as -999
         return None
     try:
         return None if "_" in "".join(values) else np.array(list(map(float, values)))
@@ -149,6 +159,7 @@ def dates(values: Any, column: DateColumn, texts: Texts, first_row: int = 1) -> 
     days = parse_days(values, column.format)
     head = f"column {column.name!r} must be dates written as {column.format}:"
     _refuse_others(values, days, texts, head, first_row)
+    days[np.isin(days, parse_days(texts.na_values, column.format))] = np.nan
     return column.encode_days(days)
 
 
@@ -208,7 +219,7 @@ class Categories:
             return self._place[label]
         label = label.strip()
         j = self._place.get(label)
-        if j is None and (not label or (is_text and label in self._texts.marks)):
+        if j is None and self._is_mark(label):
             return math.nan
         if j is None and (not is_text or self._are_numbers):
             with contextlib.suppress(ValueError, TypeError, OverflowError):
@@ -218,6 +229,10 @@ class Categories:
             truth = _TRUTHS[label]
             j = self._place.get(truth, self._numbers.get(float(truth == "True")))
         return -1.0 if j is None else float(j)
+
+    def _is_mark(self, label: str) -> bool:
+        texts = self._texts
+        return label in texts.marks or (is_number(label) and float(label) in texts.absent)
 
 
 @dataclass(eq=False, repr=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from kbench import Dataset, DatasetError
 from kbench.messages import list_some, option
-from kbench.tables.cell_values import TableColumns, Texts
+from kbench.tables.cell_values import TableColumns, Texts, drop_marks
 from kbench.tables.table import Column, Table, check_columns, no_column, to_dataset
 from kbench.tables.table_rows import TableRows
 from kbench.tables.texts import DateColumn, UnitColumn
@@ -128,7 +128,7 @@ def _encoded_blocks(
         for name, categories in categories_by_name.items():
             series = block[name]
             if name in typed:
-                values.append(numbers(series))
+                values.append(drop_marks(numbers(series), encoder.texts))
             else:
                 try:
                     made = converters[name](series, first_row=first_row)

@@ -9,6 +9,8 @@ import pytest
 
 from kbench.tables.cell_values import Categories, Texts, dates, numbers
 from kbench.tables.texts import DateColumn, parse_days
+from kbench_files._files import load_csv
+from kbench_files._text_blocks import TextBlocks
 from kbench_tables.export.encoder import split_columns
 
 PLAIN = Texts()
@@ -37,6 +39,33 @@ def test_a_given_mark_that_is_a_number_is_missing():
     marks = Texts(na_values=("-999", "inf"))
     read = numbers(["1.5", "-999", " inf ", "2"], "x", marks)
     np.testing.assert_array_equal(read, [1.5, np.nan, np.nan, 2.0])
+
+
+@pytest.mark.parametrize("mark", ["-999", "-999.0"])
+@pytest.mark.parametrize("cells", [["-999.0", "-999", "7"], np.array([-999, -999.0, 7])])
+def test_a_given_mark_is_missing_however_its_number_is_written(mark, cells):
+    marks = Texts(na_values=(mark,))
+    np.testing.assert_array_equal(numbers(cells, "x", marks), [np.nan, np.nan, 7.0])
+    np.testing.assert_array_equal(Categories(["7", "8"], marks)(cells), [np.nan, np.nan, 0.0])
+
+
+def test_a_given_mark_that_is_a_date_is_missing():
+    cells = ["01.01.1900", "02.01.1970", " unknown ", dt.date(1900, 1, 1)]
+    marks = Texts(na_values=("01.01.1900", "unknown"))
+    days = dates(cells, DateColumn("day", "%d.%m.%Y"), marks)
+    np.testing.assert_array_equal(days[:, 0], [np.nan, 1.0, np.nan, np.nan])
+
+
+def test_marks_are_missing_in_new_rows_as_in_training(tmp_path):
+    rows = [f"{i}.5,{i % 3}-0{1 + i % 9},2024-01-{1 + i:02},{'ab'[i % 2]}" for i in range(20)]
+    rows[3:5] = ["-999.0,1-04,1900-01-01,a", "-9.99e2,0-02,2024-01-05,b"]
+    file = tmp_path / "t.csv"
+    file.write_text("\n".join(["x,code,day,y", *rows]))
+    marks = ["-999", "1900-01-01"]
+    dataset = load_csv(str(file), "y", date_formats=["day=ISO8601"], na_values=marks)
+    assert np.isnan(dataset.X).sum() == 3
+    new = dataset.encoder.encode(next(iter(TextBlocks(file))))
+    np.testing.assert_array_equal(new, dataset.X)
 
 
 @pytest.mark.parametrize(
