@@ -289,9 +289,12 @@ def _moment(value: Any, format_: str) -> datetime:
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     elif isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        value = f"{value:.15g}"  # 20240131 is a date too
+        value = f"{value:.15g}"  # 20240131 is a date too, and 2020.1 was 2020.10
+        value = value.ljust(len(_EPOCH.strftime(format_)), "0") if "." in value else value
     if isinstance(value, str):
-        value = value.strip()
+        value = value.strip() if "." in format_ else value.strip().removesuffix(".0")
+        if value.isdecimal() and format_ != ISO and not format_.startswith("%Y"):
+            value = value.zfill(len(_EPOCH.strftime(format_)))  # 1022020 was 01022020
         month = _MONTH.fullmatch(value) if format_ == ISO else None
         if month is not None:
             value = datetime(int(month[1]), int(month[2] or 1), 1)

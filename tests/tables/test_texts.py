@@ -23,6 +23,18 @@ def test_dates_and_numbers_are_encoded_like_texts():
         np.testing.assert_array_equal(parse_days(values), expected)
     plain = pandas.Series(DAYS.strftime("%Y%m%d").astype(float))
     np.testing.assert_array_equal(parse_days(plain, "%Y%m%d"), expected)
+    np.testing.assert_array_equal(parse_days(plain.astype(str), "%Y%m%d"), expected)
+
+
+@pytest.mark.parametrize("format_", ["%d%m%Y", "%m%d%y", "%Y.%m", "%Y%m%d"])
+def test_dates_that_were_read_as_numbers_keep_their_zeros(format_):
+    texts = pandas.Series(DAYS.strftime(format_))
+    expected = parse_days(texts, format_)
+    assert not np.isnan(expected).any()
+    numbers = pandas.to_numeric(texts)
+    np.testing.assert_array_equal(parse_days(numbers, format_), expected)
+    if "." not in format_:
+        np.testing.assert_array_equal(parse_days(numbers.astype(str), format_), expected)
 
 
 def test_the_place_in_a_week_repeats_after_seven_days():
