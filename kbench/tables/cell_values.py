@@ -189,6 +189,7 @@ class Categories:
         for j, category in enumerate(categories):
             with contextlib.suppress(ValueError):
                 self._numbers.setdefault(float(category), j)
+        self._truths = {_TRUTHS[name]: j for name, j in self._place.items() if name in _TRUTHS}
         # 1.0 in a file means the category 1 only where that was a number
         written = {str(int(n)) if n.is_integer() else str(n) for n in self._numbers}
         written |= {str(n) for n in self._numbers}
@@ -225,9 +226,7 @@ class Categories:
             with contextlib.suppress(ValueError, TypeError, OverflowError):
                 j = self._numbers.get(self._texts.number(label) if is_text else float(value))
         if j is None and label in _TRUTHS:
-            # 1 in one table is True in another
-            truth = _TRUTHS[label]
-            j = self._place.get(truth, self._numbers.get(float(truth == "True")))
+            j = self._truths.get(_TRUTHS[label])  # 1 in one table is True or true in another
         return -1.0 if j is None else float(j)
 
     def _is_mark(self, label: str) -> bool:

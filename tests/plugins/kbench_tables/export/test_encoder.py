@@ -151,6 +151,7 @@ def test_what_is_not_a_date_is_named_with_its_row():
         (["01", "1"], ["01", "1", "001"], [0, 1, -1]),  # texts that only look like numbers
         (["False", "True"], [True, 0, "1", np.True_, "no"], [1, 0, 1, 1, -1]),
         (["0.0", "1.0"], [True, False, "true"], [1, 0, 1]),
+        (["false", "true"], [True, 0, "TRUE", "no"], [1, 0, 1, -1]),
         (["NA", "DE"], ["NA", "DE", "null"], [0, 1, np.nan]),  # Namibia, where it is known
         (["", "b"], ["", "b", None], [0, 1, np.nan]),  # of a file with types
     ],
