@@ -103,7 +103,10 @@ def _opened(
     ref = features.dataset_of_file(file, target, registry=registry, **reading)
     trained = {**DIALECT, **model.facts["dialect"]}
     params = {**ref.params, **({"keep_totals": True} if trained["keep_totals"] else {})}
-    if trained["na_values"] and "na_values" in (features.read_parameters(source.load) or ()):
+    taken = features.read_parameters(source.load) or ()
+    if "drop" in taken:  # columns without a name are read only if they are left out
+        params["drop"] = tuple(model.facts.get("left_out", ()))
+    if trained["na_values"] and "na_values" in taken:
         params.setdefault("na_values", tuple(trained["na_values"]))
     table = features.resolve(source.rows)(**params)
     if table is None:

@@ -37,11 +37,12 @@ def models(tmp_path_factory):
     frame = table()
     frame["joined"] = frame["joined"].dt.strftime("%d.%m.%Y")
     frame.drop(columns="spent").to_csv(folder / "churn.csv", sep=";", decimal=",", index=False)
-    frame.drop(columns="churn").to_csv(folder / "spent.csv", index=False)
+    frame.drop(columns="churn").to_csv(folder / "spent.csv")  # with row numbers without a name
     method = ["--feature-map", "identity", "--learner", "ridge"]
     for target in ("churn", "spent"):
         words = ["export", str(folder / f"{target}.csv"), "--target", target, *method]
         words += ["--keep", "joined", "-o", str(folder / target)]
+        words += ["--drop", "Unnamed: 0"] if target == "spent" else []
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sys.argv", ["kbench", *words])
             with pytest.raises(SystemExit) as end:
