@@ -136,7 +136,8 @@ def _plain_numbers(values: Any, texts: Texts) -> np.ndarray | None:
     if not texts.is_plain or not len(values) or not isinstance(next(iter(values)), str):
         return None
     try:
-        return None if "_" in "".join(values) else np.array(list(map(float, values)))
+        converted = np.array(list(map(float, values)))
+        return None if "_" in "".join(values) or np.isnan(converted).any() else converted
     except (ValueError, TypeError):
         return None
 
@@ -252,7 +253,7 @@ class TableColumns:
         categories_of = dict(self.columns)
         for name, convert in self.converters().items():
             part = convert(chosen[name], first_row=first_row)
-            part = part.reshape(len(part), -1)
+            part = part[:, None] if part.ndim == 1 else part
             categories = categories_of[name]
             if categories is not None and name not in self.coded:
                 # a column of 0 and 1 for each category; NaN if the value is missing

@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 import pytest
 
-from kbench.tables.cell_values import Categories, Texts, dates, numbers
+from kbench.tables.cell_values import Categories, TableColumns, Texts, dates, numbers
 from kbench.tables.texts import DateColumn, parse_days
 from kbench_files._files import load_csv
 from kbench_files._text_blocks import TextBlocks
@@ -56,6 +56,11 @@ def test_a_given_mark_that_is_a_date_is_missing():
     np.testing.assert_array_equal(days[:, 0], [np.nan, 1.0, np.nan, np.nan])
 
 
+def test_a_table_without_rows_is_encoded():
+    encoder = TableColumns([("x", None), ("c", ["a", "b"]), ("day", None)], dates=["day=%Y|year"])
+    assert encoder.encode({"x": [], "c": [], "day": []}).shape == (0, 6)
+
+
 def test_marks_are_missing_in_new_rows_as_in_training(tmp_path):
     rows = [f"{i}.5,{i % 3}-0{1 + i % 9},2024-01-{1 + i:02},{'ab'[i % 2]}" for i in range(20)]
     rows[3:5] = ["-999.0,1-04,1900-01-01,a", "-9.99e2,0-02,2024-01-05,b"]
@@ -97,6 +102,12 @@ def test_a_number_of_another_dialect_is_not_guessed(texts, text):
 )
 def test_numbers_may_be_of_any_type(values):
     np.testing.assert_array_equal(numbers(values, "x", PLAIN), [1.0, np.nan, 3.0])
+
+
+def test_another_spelling_of_nan_is_no_number_whatever_the_other_rows_are():
+    for others in (["1"], ["NA"]):
+        with pytest.raises(ValueError, match="'x' must be numbers, got 'NAN' in row 2"):
+            numbers([*others, "NAN"], "x", PLAIN)
 
 
 def test_numbers_must_be_finite():
