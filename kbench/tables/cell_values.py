@@ -219,18 +219,16 @@ class Categories:
             return self._place[label]
         label = label.strip()
         j = self._place.get(label)
-        if j is None and self._is_mark(label):
+        if j is None and label in self._texts.marks:
             return math.nan
         if j is None and (not is_text or self._are_numbers):
             with contextlib.suppress(ValueError, TypeError, OverflowError):
                 j = self._numbers.get(self._texts.number(label) if is_text else float(value))
         if j is None and label in _TRUTHS:
             j = self._truths.get(_TRUTHS[label])  # 1 in one table is True or true in another
+        if j is None and is_number(label) and float(label) in self._texts.absent:
+            return math.nan
         return -1.0 if j is None else float(j)
-
-    def _is_mark(self, label: str) -> bool:
-        texts = self._texts
-        return label in texts.marks or (is_number(label) and float(label) in texts.absent)
 
 
 @dataclass(eq=False, repr=False)

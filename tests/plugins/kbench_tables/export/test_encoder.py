@@ -47,6 +47,7 @@ def test_a_given_mark_is_missing_however_its_number_is_written(mark, cells):
     marks = Texts(na_values=(mark,))
     np.testing.assert_array_equal(numbers(cells, "x", marks), [np.nan, np.nan, 7.0])
     np.testing.assert_array_equal(Categories(["7", "8"], marks)(cells), [np.nan, np.nan, 0.0])
+    assert Categories(["7", "-999.00"], marks)([" -999.00 "]) == [1.0]
 
 
 def test_a_given_mark_that_is_a_date_is_missing():
