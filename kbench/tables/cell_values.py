@@ -186,8 +186,10 @@ class Categories:
     def __init__(self, categories: Sequence[str], texts: Texts) -> None:
         self._place = {category: j for j, category in enumerate(categories)}
         # places of categories that are numbers: 1 in one table is 1.0 in another
-        pairs = reversed(self._place.items())  # so that of equal numbers the first one counts
-        self._numbers = {float(name): j for name, j in pairs if is_number(name)}
+        # reversed, so that of equal numbers the first one counts
+        self._numbers = {
+            float(name): j for name, j in reversed(self._place.items()) if is_number(name)
+        }
         self._truths = {_TRUTHS[name]: j for name, j in self._place.items() if name in _TRUTHS}
         # 1.0 in a file means the category 1 only where that was a number
         written = {str(int(n)) if n.is_integer() else str(n) for n in self._numbers}

@@ -315,9 +315,11 @@ def _marks(
 def _find_infinite(dialect: Dialect, rows: Sequence[Row]) -> list[str]:
     infinite: set[str] = set()
     rows = rows if any("inf" in str(cell).lower() for row in rows for cell in row) else ()
-    missing = {*MISSING, *dialect.na_values}
     for place in range(max(map(len, rows), default=0)):
-        cells = {str(row[place]).strip() for row in rows if place < len(row)} - missing
+        cells = {str(row[place]).strip() for row in rows if place < len(row)} - {
+            *MISSING,
+            *dialect.na_values,
+        }
         signs = {cell for cell in cells if re.fullmatch("[+-]?inf(inity)?", cell, re.IGNORECASE)}
         if signs and signs < cells and all(map(dialect.number.fullmatch, cells - signs)):
             infinite |= signs
