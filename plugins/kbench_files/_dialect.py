@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -315,11 +316,8 @@ def _marks(
 def _find_infinite(dialect: Dialect, rows: Sequence[Row]) -> list[str]:
     infinite: set[str] = set()
     rows = rows if any("inf" in str(cell).lower() for row in rows for cell in row) else ()
-    for place in range(max(map(len, rows), default=0)):
-        cells = {str(row[place]).strip() for row in rows if place < len(row)} - {
-            *MISSING,
-            *dialect.na_values,
-        }
+    for column in zip_longest(*rows, fillvalue=""):
+        cells = {str(cell).strip() for cell in column} - {*MISSING, *dialect.na_values}
         signs = {cell for cell in cells if re.fullmatch("[+-]?inf(inity)?", cell, re.IGNORECASE)}
         if signs and signs < cells and all(map(dialect.number.fullmatch, cells - signs)):
             infinite |= signs

@@ -259,9 +259,10 @@ class Schedule:
             above = [max(min(rests, default=math.inf), share * self._left)]
         if (refined := self._refinement(good, min(above))) is not None:
             return refined, 0
-        # more splits than one above those of the best method say nothing about which is the best
-        n_best = len(self._values(best.cells[best.reached])) if best else 0
-        steps = [step for step in steps if step[1][1] <= n_best]
+        # what has more splits than the best by far does not show that it is better
+        ahead = best and best.cells[best.reached]
+        n_best = len(self._values(ahead)) if ahead else 0
+        steps = [step for step in steps if step[1][1] <= n_best or step[1][0] is ahead]
         if not steps:
             further = (ladder for ladder in first if ladder not in good)
             steps = [step for ladder in further if (step := self._further(ladder)) is not None]
@@ -273,7 +274,7 @@ class Schedule:
         """Return the first cell of a method that was not tried.
 
         While others are moving to more rows, methods begin in a part of the time only. One that was
-        too long for its share begins before second splits, but for a search that repeats.
+        too long for its share begins before second splits, except for a search that repeats.
         """
         if self._begin_left is None:
             self._begin_left = (1.0 - BEGINNING_SHARE) * self._left
@@ -347,8 +348,7 @@ class Schedule:
         if split == 0:
             return 0, 0, 2 * (seconds > ADVANCE_SHARE * self._left), seconds
         most = max(n_train(each.cells[each.reached]) for each in self._ladders if each.known)
-        is_holdout = cell.cell.protocol.cv == "holdout"
-        return n_train(cell) < most, is_holdout, 1, split, -self._mean(cell)
+        return n_train(cell) < most, cell.cell.protocol.cv == "holdout", 1, split, -self._mean(cell)
 
     def _may_begin(self, ladder: Ladder) -> bool:
         """Whether a method was not tried yet, and is not predicted to take too long."""
@@ -366,8 +366,9 @@ class Schedule:
 
     def _repeats(self, ladder: Ladder) -> bool:
         """Whether a method searches for parameters of what was evaluated with given ones."""
-        others = (other for other in self._costs.alike(ladder) if other is not ladder)
-        return self._costs.is_searched(ladder.cells[0]) and any(other.known for other in others)
+        return self._costs.is_searched(ladder.cells[0]) and any(
+            other.known for other in self._costs.alike(ladder) if other is not ladder
+        )
 
     def _at_once(self, ladder: Ladder) -> PlannedCell | None:
         """Return the cell with the most rows that a method may go to from the smallest sample.

@@ -348,9 +348,9 @@ def result_of(cell, seconds, fit_time_s):
 class Slots:
     """The steps of a schedule whose tasks end when a test says so."""
 
-    def __init__(self, registry, until):
-        methods = {"cheap": 1, "good": 1, "alike": 8}
-        self.cells = [cell(name, rows, n) for rows in SAMPLES for name, n in methods.items()]
+    def __init__(self, registry, until, methods=None, samples=SAMPLES):
+        methods = methods or {"cheap": 1, "good": 1, "alike": 8}
+        self.cells = [cell(name, rows, n) for rows in samples for name, n in methods.items()]
         self.cells = [
             PlannedCell(each, f"{each.learner.label}/{each.protocol.max_train_rows}", FACTS, 10)
             for each in self.cells
@@ -383,6 +383,13 @@ def test_a_first_method_goes_to_the_most_rows_that_fit_while_another_runs(regist
     good = run.two()
     good.results[0] = result_of(good, seconds=3.0, fit_time_s=2.0)
     assert run.step()[1] == ("good", rows)
+
+
+def test_splits_of_the_best_method_fill_all_slots(registry):
+    run = Slots(registry, 1000.0, {"cheap": 1}, samples=(None,))
+    first, _ = run.step()
+    first.results[0] = result_of(first, seconds=1.0, fit_time_s=1.0)
+    assert [next(run.steps) for _ in range(2)] == [(first, 1), (first, 2)]
 
 
 def test_a_search_waits_for_what_its_components_take_without_one(registry):
